@@ -16,8 +16,8 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    */
   time?: 'real' | 'virtual' | Other | undefined;
   /**
-   * Decides everything that is random: the wall clock at the beginning, ids, tokens, pauses, and how long each message
-   * takes. An integer from 0 to 2^32 - 1. Default: a random integer, which is printed to stderr.
+   * Decides everything that is random: ids, pauses, how long each message takes, and in virtual time the wall clock at
+   * the beginning. An integer from 0 to 2^32 - 1. Default: a random integer, which is printed to stderr.
    */
   seed?: number | undefined;
 }

@@ -90,7 +90,7 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * A database for one more process, which has its own clients and its own network. `db.client.db(name)` gives another
+   * A database for one more process, which has its own client and its own network. `db.client.db(name)` gives another
    * database to the same process.
    */
   db(name = 'test'): Db {
@@ -104,7 +104,7 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Lets `ms` milliseconds pass: everything that falls due happens, in order. Resolves when nothing more happens.
+   * Lets `ms` milliseconds pass. Resolves when everything that falls due in this time has happened, in order.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    */
@@ -159,7 +159,7 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Loses the replies to the next `count` writes. The members apply these writes. Builds of indexes do not count.
+   * Loses the replies to the next `count` writes. The writes themselves arrive. Builds of indexes do not count.
    *
    * @throws RangeError if `count` is not from 0 to 2^53 - 1.
    */

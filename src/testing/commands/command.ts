@@ -16,7 +16,7 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command as it was sent. `run` uses only what was encoded at the sending. */
+/** A command as the client sends it. `run` uses the values encoded at that time, not later changes of `given`. */
 export interface Command extends ReadCommand {
   readonly given: GivenCommand;
 }
@@ -24,7 +24,7 @@ export interface Command extends ReadCommand {
 export interface ReadCommand {
   readonly name: string;
   readonly isWrite: boolean;
-  /** Whether a member that is not primary may run it. */
+  /** Whether a member that is not primary may run the command. */
   readonly runsAnywhere: boolean;
   run(server: Server, respond: Respond): void;
 }

@@ -6,7 +6,7 @@ const WITHOUT_EFFECT: readonly string[] = [
   ...['maxTimeMS', 'comment', 'lsid', 'bypassDocumentValidation', 'hint', '$db', '$readPreference'],
 ];
 
-/** @throws {@link NotSimulatedError} for an option that has an effect on a real server and none here. */
+/** @throws {@link NotSimulatedError} for an option that is neither in `known` nor in `WITHOUT_EFFECT`. */
 export function refuseOtherOptions(what: string, given: GivenCommand, known: readonly string[]): void {
   const other = Object.keys(given).find(
     (option) => given[option] !== undefined && !known.includes(option) && !WITHOUT_EFFECT.includes(option),

@@ -13,7 +13,7 @@ export function respondToWrite(server: Server, isMajority: boolean, reply: Reply
   });
 }
 
-/** The member has stepped down before a majority had the write. So it is not known whether the write stays. */
+/** The reply of a member that stepped down before a majority had the write. The write may stay or be rolled back. */
 function withoutMajority(reply: Reply): Reply {
   if (reply.type !== 'answer') return reply;
   const writeConcernError = {

@@ -48,8 +48,8 @@ export class SimulatedCollection {
   }
 
   /**
-   * In the driver, a collection has a write concern only if it is not the default. The simulation has only the
-   * default: a majority.
+   * In the driver, a collection has a write concern only if an option of the collection, the database or the client
+   * sets one. The simulation has no such option.
    */
   get writeConcern(): undefined {
     return undefined;

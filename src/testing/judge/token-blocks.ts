@@ -1,6 +1,6 @@
 /**
- * The tokens that one grant reserves: the lease's own, and after it one for each pass of the seat. A lease of a
- * reader-writer lock reserves none, because the holds of a kept read share its token. Only such a lease has a `mode`.
+ * The tokens of one grant: the lease's own, and after it one for each pass of the seat (`keeps`). Only a lease of a
+ * reader-writer lock has a `mode`. It has no tokens for passes, because the holds of a kept read share one token.
  */
 export interface TokenBlock {
   readonly token: number;

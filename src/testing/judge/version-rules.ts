@@ -12,7 +12,7 @@ export interface Step {
   readonly after: Version;
   /** The words in `wake` that the update wrote. */
   readonly wake: string;
-  /** The server's time of the later version. A lease with this expiry or an earlier one was certainly over. */
+  /** The server's time of the version `after`. A lease that expired at this time or earlier was certainly over. */
   readonly overBeforeMs: number;
   /** The highest token given or reserved under this name so far. */
   readonly lastToken: number;
@@ -117,8 +117,8 @@ const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): bo
   );
 
 /**
- * Whether the leader's candidate may have returned and left within this update. Then only the word of its leave shows
- * it. An attempt that was not queued before is named nowhere else, so it counts as this candidate.
+ * Whether the leader's candidate may have returned and left within this update. The only trace is the word about the
+ * attempt that left. If that attempt was not queued before, its candidate is unknown: it counts as the leader's.
  */
 function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
   if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
@@ -168,8 +168,8 @@ function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
 const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
 
 /**
- * A grant has the `leaseMs` of its waiter; in an election, `transitionMs` is added once. The lease counts at the
- * latest from the last sign of life of the waiter, which may be the update of the grant.
+ * A grant has the `leaseMs` of its waiter; in an election, `transitionMs` is added once. The expiry, without
+ * `transitionMs`, is at most the later of two times: the expiry of the place, and `leaseMs` after `acquiredAt`.
  */
 function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   const waiters = new Map(step.before.queue);
@@ -187,7 +187,7 @@ function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A place lasts one lease from the last sign of life of its waiter. */
+/** A new or later expiry of a place is at most `leaseMs` after the update that sets it. */
 function* placesLastOneLease({ before, after, overBeforeMs }: Step): Iterable<Wrong> {
   const waiters = new Map(before.queue);
   for (const [id, { expiresAt, leaseMs }] of after.queue) {
@@ -225,8 +225,8 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
 }
 
 /**
- * Before its expiry, a lease leaves only by a word about its id: it was released, or it was revoked and its process
- * was told.
+ * A lease that leaves before its expiry is named by a word: it was released, or it was revoked and its process was
+ * told. A leader's lease may also leave without a word, because its candidate has returned.
  */
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;
@@ -240,8 +240,8 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
 }
 
 /**
- * An update may queue a request behind a kept lease, or make an upgrade wait. Then it tells the keeper, which would
- * not hear of it otherwise.
+ * An update that queues a request of another process behind a kept lease, or that makes an upgrade wait, tells the
+ * keeper by a word. The keeper hears of the waiter in no other way.
  */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;

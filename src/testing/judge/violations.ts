@@ -13,7 +13,7 @@ export interface Violation {
   readonly namespace: string;
   /** The `_id` of the document. */
   readonly id: unknown;
-  /** The index of the version in `versions`. */
+  /** The index of the version in `MemoryReplicaSet.versions`. */
   readonly version: number;
   /** The fault, in words. */
   readonly what: string;

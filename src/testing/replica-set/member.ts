@@ -64,8 +64,8 @@ export class Member {
   }
 
   /**
-   * Makes the oplog equal to the first `length` entries of the source. Entries that the source does not have are
-   * rolled back.
+   * Copies entries until the oplog begins with the first `length` entries of the source. If an entry differs from the
+   * source's entry at the same index, that entry and all later ones are rolled back first.
    */
   follow(source: Member, length: number): void {
     let common = Math.min(length, this.length);

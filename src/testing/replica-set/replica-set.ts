@@ -76,7 +76,7 @@ export class ReplicaSet {
     return this.members.find((member) => member.address === address);
   }
 
-  /** Sends what the primary has appended to the other members. An isolated primary reaches none. */
+  /** Sends to the other members what the primary has appended. An isolated primary reaches none of them. */
   replicate(from: Member): void {
     if (from !== this.#primary || this.#isolated.has(from)) return;
     const { length, term } = from;

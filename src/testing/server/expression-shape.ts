@@ -5,9 +5,9 @@ import type { ParameterValue } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
 
 /**
- * The shape of an expression: its text without its constants and paths, which become parameters. The library makes its
- * pipelines anew for each command, with other ids and times in them. Their shapes are few, so each shape is compiled
- * once.
+ * The shape of an expression: its text, with a mark for each parameter. The constants become parameters, and so do the
+ * paths with dots. The library makes its pipelines anew for each command, with other ids and times in them. Their
+ * shapes are few, so each shape is compiled once.
  */
 export class ExpressionShape {
   readonly parameters: ParameterValue[] = [];
@@ -74,7 +74,7 @@ function kindOf(text: string): 'constant' | 'path' | 'kept' {
   return text.includes('.') && !text.startsWith('$$') ? 'path' : 'kept';
 }
 
-/** Whether the array has elements, and none of them is computed. */
+/** Whether the array has elements, and each of them is a constant that is neither an array nor an object. */
 function isConstantList(array: ArrayValue): boolean {
   if (array.length === 0) return false;
   for (const element of array) {
@@ -99,7 +99,7 @@ function pathNames(path: string): PathParameter {
   return new PathParameter(names);
 }
 
-/** The expression with parameters in place of its constants and paths, in the order of `ExpressionShape`. */
+/** The expression with a `Parameter` for each of `ExpressionShape.parameters`, numbered in the same order. */
 export function withParameters(expression: Value): Value {
   let count = 0;
   const next = (isPath: boolean): Value => new Parameter((count += 1) - 1, isPath) as unknown as Value;

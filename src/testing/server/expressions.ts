@@ -64,7 +64,7 @@ function compileFields(expression: DocumentValue, scope: Scope): Evaluation {
     fields.push([name, compile(value, scope)]);
   }
   return (at) => {
-    // A missing value keeps its position, which a later stage can set.
+    // A field without a value keeps its position, because a later stage can give it a value.
     const document = new Map<string, Value | undefined>();
     for (const [name, evaluation] of fields) document.set(name, evaluation(at));
     return document as DocumentValue;

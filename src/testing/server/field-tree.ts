@@ -40,7 +40,7 @@ export class FieldTree {
     this.#add(namesOf(path), leaf, path);
   }
 
-  /** Prepares this path for others within it, which may be there already. */
+  /** Adds a path that only contains other paths. The other paths may have been added before. */
   enter(path: string): void {
     this.#add(namesOf(path), undefined, path);
   }
@@ -105,7 +105,7 @@ export class FieldTree {
       : undefined;
   }
 
-  /** The document without the listed fields. The same document, if it has no field of the paths. */
+  /** The document without the listed fields. A document that no listed path enters is returned unchanged. */
   excluding(document: DocumentValue): DocumentValue {
     if ([...this.#children.keys()].every((name) => document.get(name) === undefined)) return document;
     const fields: Fields = new Map(document);

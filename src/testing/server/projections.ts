@@ -15,7 +15,7 @@ export interface CompiledProjection {
 
 const projections = new WeakMap<object, Projection>();
 
-/** The part of a document that `find` and `findAndModify` show for these fields. */
+/** The part of a document that `find`, `findAndModify` or a change stream shows for these fields. */
 export function project(document: DocumentValue, fields: DocumentValue, nowMs: number): DocumentValue {
   let projection = projections.get(fields);
   if (projection === undefined) projections.set(fields, (projection = compileFind(fields)));
@@ -72,8 +72,8 @@ const hasInclusion = (fields: DocumentValue): boolean =>
   [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isListed(value)));
 
 /**
- * What a projection asks for at one path: true to include it, false to exclude it, or an expression. `objects` are the
- * paths of the objects of the specification that contain it.
+ * What a projection asks for at one path: true to include the field, false to exclude it, or an expression. `objects`
+ * are the paths of the projection's inner objects that contain the path, the outermost first.
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 

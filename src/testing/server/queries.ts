@@ -134,8 +134,8 @@ function equalTo(value: Value): Test {
 }
 
 /**
- * The operators of order compare only values whose types have the same rank. NaN is neither less nor greater than a
- * number.
+ * `$gt`, `$gte`, `$lt` and `$lte` compare only values whose types have the same rank. Only `minKey` and `maxKey` are
+ * compared with all values. NaN is neither less nor greater than a number.
  */
 function orderedTest(operator: '$gt' | '$gte' | '$lt' | '$lte', value: Value): Test {
   const includesEqual = operator === '$gte' || operator === '$lte';

@@ -7,8 +7,8 @@ import { DECIMAL_ZERO, addDecimals, exactDecimal, rounded } from '../values/deci
 const BEYOND_LONG = 2 ** 63;
 
 /**
- * A sum as `$sum` and `$add` compute it: the plain sum of doubles, and what its roundings have lost. Two doubles hold
- * any sum of integers exactly. A double result is the plain sum alone, so it depends on the order of the numbers.
+ * A sum as `$sum` and `$add` compute it, in two doubles: `#sum`, and what its roundings have lost. Both together hold
+ * any sum of integers exactly. A double result is `#sum` alone, so it depends on the order of the numbers.
  */
 export class ExactSum {
   #hasLong = false;
@@ -66,7 +66,7 @@ export class ExactSum {
     if (!this.#fitsLong()) return undefined;
     const first = roundHalfAway(this.#sum);
     const exact = BigInt(first) + BigInt(roundHalfAway(this.#sum - first + this.#lost));
-    // In most cases `#fitsLong` checks only the plain sum, so this addition can overflow.
+    // In most cases `#fitsLong` checks only `#sum`, so this addition can overflow.
     return BigInt.asIntN(64, exact);
   }
 
@@ -94,7 +94,7 @@ const roundHalfAway = (value: number): number => {
   return value < 0 ? -rounded : rounded;
 };
 
-/** The rounded sum, and what the rounding has lost. `a` must be at least as large as `b`. */
+/** The rounded sum, and what the rounding has lost. The loss is exact only if |a| >= |b|. */
 function addToLarger(a: number, b: number): readonly [number, number] {
   const sum = a + b;
   return [sum, b - (sum - a)];

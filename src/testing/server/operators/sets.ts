@@ -48,7 +48,7 @@ function intersection(operands: readonly Evaluation[]): Evaluation {
       const value = operand(at);
       if (isNullish(value)) return null;
       const own = distinct(elementsOf('$setIntersection', 17_047, value));
-      // The server keeps the elements of the smaller set, whose numbers may have other types.
+      // Equal numbers may differ in type. The server keeps the number that is in the smaller set.
       const [fewer, more] =
         common === undefined || common.length > own.length ? [own, common] : [common, own];
       common = more === undefined ? fewer : fewer.filter((each) => contains(more, each));

@@ -93,7 +93,7 @@ export function truncated({ kind, isNegative, coefficient, exponent }: Decimal):
   return isNegative ? -size : size;
 }
 
-/** The text of a decimal. An exponent is written if it is positive, or if the number is very small. */
+/** The text of a decimal. The text has an exponent if `exponent` is positive, or if the number is very small. */
 export function decimalText({ kind, isNegative, coefficient, exponent }: Decimal): string {
   const sign = isNegative ? '-' : '';
   if (kind === 'nan') return 'NaN';

@@ -50,12 +50,12 @@ function fromObject(js: object): Value {
 const hasOwnEncoding = (js: object): js is { toBSON(): unknown } =>
   'toBSON' in js && typeof js.toBSON === 'function';
 
-/** The driver leaves out a function. It stores any other value that has no BSON type as null. */
+/** The driver leaves out a field whose value is a function. It stores `undefined` as null. */
 function put(fields: Map<string, Value>, name: string, js: unknown): void {
   if (typeof js !== 'function') fields.set(name, fromDriver(js));
 }
 
-/** In the driver's order. */
+/** The options that the driver sends for a regular expression, in its order. The driver sends `s` for `g`. */
 const optionsOf = ({ ignoreCase, multiline, global }: RegExp): string =>
   `${ignoreCase ? 'i' : ''}${global ? 's' : ''}${multiline ? 'm' : ''}`;
 
@@ -140,7 +140,7 @@ class LongObject {
   }
 }
 
-/** Bytes, with the shape of the driver's `Binary` as far as a reader needs it. */
+/** What a read returns for bytes: an object with the main members of the driver's `Binary`. */
 class BinaryObject {
   readonly _bsontype = 'Binary';
   readonly sub_type = 0;
@@ -161,7 +161,7 @@ class BinaryObject {
   }
 }
 
-/** A decimal, with the shape of the driver's `Decimal128` as far as a reader needs it. */
+/** What a read returns for a decimal: an object with the main members of the driver's `Decimal128`. */
 class DecimalObject {
   readonly _bsontype = 'Decimal128';
   readonly #text: string;
