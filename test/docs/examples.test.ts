@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
-import { beforeAll, describe, expect, test } from 'vitest';
+import type ts from 'typescript';
+import { describe, expect, test } from 'vitest';
 
-import { codeBlocks, pages, root } from './pages.js';
+import { allCode, isBesideOthers, isCompiled, isJavaScript, isKnown, ruleOf } from './code-rules.js';
+import { compile, fileOf } from './compile.js';
+import { root } from './pages.js';
+import type { CodeBlock } from './pages.js';
 import { presupposed } from './presupposed.js';
 
 interface Package {
@@ -19,118 +22,114 @@ const { packages: locked } = readJson('package-lock.json') as { packages: Record
 const isOwnDriver = driver.version === locked['node_modules/mongodb']?.version;
 
 /** The programs of the folder `examples`, as if each were one block of a page. */
-const programs = readdirSync(join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+const programs: readonly CodeBlock[] = readdirSync(join(root, 'examples'), {
+  recursive: true,
+  encoding: 'utf8',
+})
   .filter((file) => file.endsWith('.ts'))
   .map((file) => {
     const code = readFileSync(join(root, 'examples', file), 'utf8');
-    return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', code, mark: '' };
+    return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', info: '', code, mark: '' };
   });
 
-const examples = [...pages.flatMap((page) => codeBlocks(page, 'ts')), ...programs];
+const examples = [...allCode.filter(isCompiled), ...programs];
 
-/** A path beside the tests, so that `mongodb` is found. The file does not exist on the disk. */
-const fileOf = (name: string): string => join(root, 'test', 'docs', `${name}.ts`).replaceAll('\\', '/');
+const fileOfExample = (example: CodeBlock): string =>
+  fileOf(`example-${examples.indexOf(example)}.${isJavaScript(example) ? 'mjs' : 'ts'}`);
 
-const exampleFile = (index: number): string => fileOf(`example-${index}`);
+/** Two errors, by which each way of compiling shows that it finds any. */
+const WRONG = `await locks.acquireMutex('a', { timeoutMs: '5' }).then(({ token }) => token);`;
+const WRONG_FILES: readonly string[] = [fileOf('wrong.ts'), fileOf('wrong.mjs')];
 
-/** The project's own strict options, with checks of libraries. `leasehold` is the checked-out source. */
-function compilerOptions(): ts.CompilerOptions {
-  const config = ts.getParsedCommandLineOfConfigFile(
-    join(root, 'tsconfig.json'),
-    {},
-    {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
-        throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
-      },
-    },
-  );
-  return {
-    ...config?.options,
-    skipLibCheck: false,
-    // An example may only show how to get a value, without using it.
-    noUnusedLocals: false,
-    paths: {
-      leasehold: [join(root, 'src', 'index.ts')],
-      'leasehold/quorum': [join(root, 'src', 'quorum', 'index.ts')],
-      'leasehold/testing': [join(root, 'src', 'testing', 'index.ts')],
-    },
-  };
-}
-
-/** Compiles all examples at once, each as a module of its own, and returns the errors by file. */
-function compile(sources: ReadonlyMap<string, string>): ReadonlyMap<string, readonly string[]> {
-  const options = compilerOptions();
-  const host = ts.createCompilerHost(options);
-  const disk = { ...host };
-  host.fileExists = (file) => sources.has(file) || disk.fileExists(file);
-  host.readFile = (file) => sources.get(file) ?? disk.readFile(file);
-  host.getSourceFile = (file, target, ...rest) => {
-    const source = sources.get(file);
-    return source === undefined
-      ? disk.getSourceFile(file, target, ...rest)
-      : ts.createSourceFile(file, source, target);
-  };
-  const program = ts.createProgram({ rootNames: [...sources.keys()], options, host });
-  const complaints = new Map<string, string[]>();
-  for (const { file, start = 0, messageText } of ts.getPreEmitDiagnostics(program)) {
-    const name = file?.fileName ?? '';
-    const line = file?.getLineAndCharacterOfPosition(start).line ?? 0;
-    const complaint = `line ${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-    complaints.set(name, [...(complaints.get(name) ?? []), complaint]);
+function compileExamples(
+  chosen: readonly CodeBlock[],
+  options: ts.CompilerOptions,
+): ReadonlyMap<string, readonly string[]> {
+  const sources = new Map(chosen.map((example) => [fileOfExample(example), example.code]));
+  sources.set(fileOf('presupposed-names.ts'), presupposed);
+  for (const file of WRONG_FILES) {
+    if (file.endsWith('.ts') || options.allowJs === true) sources.set(file, WRONG);
   }
-  return complaints;
+  return compile(sources, options);
 }
 
-describe('under exactOptionalPropertyTypes and all other strict options', () => {
-  let complaints: ReadonlyMap<string, readonly string[]>;
+const inTypeScript = examples.filter((example) => !isJavaScript(example));
 
-  beforeAll(() => {
-    const sources = new Map(examples.map(({ code }, index) => [exampleFile(index), code]));
-    complaints = compile(sources.set(fileOf('presupposed-names'), presupposed));
-  });
+/** How the examples are compiled: the options, and the examples. */
+const WAYS: readonly (readonly [string, ts.CompilerOptions, readonly CodeBlock[]])[] = [
+  [
+    'under exactOptionalPropertyTypes and all other strict options, with checks of libraries',
+    {},
+    inTypeScript.filter((example) => !isBesideOthers(example)),
+  ],
+  [
+    'under the same options, beside the types of other libraries',
+    { skipLibCheck: true, experimentalDecorators: true },
+    inTypeScript.filter(isBesideOthers),
+  ],
+  [
+    'as JavaScript that TypeScript checks',
+    {
+      ...{ skipLibCheck: true, allowJs: true, checkJs: true },
+      // What JavaScript cannot say.
+      ...{ noImplicitAny: false, useUnknownInCatchVariables: false },
+      ...{ noPropertyAccessFromIndexSignature: false, noUnusedParameters: false },
+    },
+    examples.filter(isJavaScript),
+  ],
+];
 
-  test.each(examples.map((example, index) => ({ index, ...example })))(
-    'the example at line $line of $page.path compiles',
-    ({ index }) => {
-      expect(complaints.get(exampleFile(index)) ?? []).toEqual([]);
+describe.each(WAYS)('%s', (_, options, chosen) => {
+  const complaints = compileExamples(chosen, options);
+
+  test.each(chosen.map((example) => ({ path: example.page.path, line: example.line, example })))(
+    'the example at line $line of $path compiles',
+    ({ example }) => {
+      expect(complaints.get(fileOfExample(example)) ?? []).toEqual([]);
     },
   );
 
-  test.runIf(isOwnDriver)(
-    'the library and its dependencies compile without errors, with checks of libraries',
-    () => {
-      const elsewhere = [...complaints].filter(
-        ([file]) => !examples.some((_, at) => exampleFile(at) === file),
-      );
-      expect(elsewhere).toEqual([]);
-    },
-  );
-
-  test('a wrong example causes errors', () => {
-    const wrong = `await locks.acquireMutex('a', { timeoutMs: '5' }).then(({ token }) => token);`;
-    const found = compile(
-      new Map([
-        [exampleFile(0), wrong],
-        [fileOf('presupposed-names'), presupposed],
-      ]),
-    );
-    expect(found.get(exampleFile(0))).toHaveLength(2);
+  test('a wrong example has its two errors', () => {
+    const found = WRONG_FILES.flatMap((file) => complaints.get(file) ?? []);
+    expect(found).toHaveLength(options.allowJs === true ? 4 : 2);
   });
 
-  test('every page that teaches something has examples', () => {
-    const taught = new Set(examples.map(({ page }) => page.path));
-    const teaching = [
-      'README.md',
-      'docs/all-or-nothing.md',
-      'docs/errors.md',
-      'docs/fencing.md',
-      'docs/mutex.md',
-      'docs/operations.md',
-      'docs/reader-writer-lock.md',
-      'docs/scheduled-jobs.md',
-      'docs/semaphore.md',
-    ];
-    expect([...taught]).toEqual(expect.arrayContaining(teaching));
+  // The sources rely on noImplicitAny.
+  test.runIf(isOwnDriver && options.noImplicitAny !== false)('everything that the examples import compiles without errors', () => {
+    const files = new Set([...chosen.map(fileOfExample), ...WRONG_FILES]);
+    expect([...complaints].filter(([file]) => !files.has(file))).toEqual([]);
   });
+});
+
+test('a fence says nothing but how its block is checked, and why not by the rule', () => {
+  const unknown = allCode.filter((block) => !isKnown(block));
+  expect(unknown.map(({ page, line, info }) => `${page.path}:${line} ${info}`)).toEqual([]);
+});
+
+test.each(allCode.filter((block) => ruleOf(block, 'quotes') !== undefined))(
+  'the code at line $line of $page.path is in the file that it quotes',
+  (block) => {
+    const file = readFileSync(join(root, ruleOf(block, 'quotes') ?? ''), 'utf8');
+    expect(file).toContain(block.code.trim());
+  },
+);
+
+test('every page that teaches something has examples', () => {
+  const taught = new Set(examples.map(({ page }) => page.path));
+  const teaching = [
+    'README.md',
+    'docs/all-or-nothing.md',
+    'docs/coming-from/redlock.md',
+    'docs/errors.md',
+    'docs/fencing.md',
+    'docs/mutex.md',
+    'docs/operations.md',
+    'docs/reader-writer-lock.md',
+    'docs/scheduled-jobs.md',
+    'docs/semaphore.md',
+    'docs/start.md',
+    'docs/troubleshooting.md',
+    'docs/using-with/mongoose.md',
+  ];
+  expect([...taught]).toEqual(expect.arrayContaining(teaching));
 });

@@ -17,6 +17,8 @@ export interface CodeBlock {
   /** The line of its first line of code, counted from 1. */
   readonly line: number;
   readonly language: string;
+  /** What the fence says after the language: how the block is checked, if not by the rule. See `code-rules.ts`. */
+  readonly info: string;
   readonly code: string;
   /** The text of the HTML comment right before it; empty if there is none. */
   readonly mark: string;
@@ -24,7 +26,7 @@ export interface CodeBlock {
 
 /** The pages in the root, and all pages below docs except the generated reference. */
 export const pages: readonly Page[] = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...pagesBelow('docs'),
 ].map(readPage);
 
@@ -43,16 +45,18 @@ function readPage(path: string): Page {
   return { path, text: readFileSync(join(root, path), 'utf8') };
 }
 
-const BLOCK = /(?:<!-- (?<mark>[^\n]*) -->\n+)?^(?<fence> *```)(?<language>\w*)\n(?<code>[\s\S]*?)^ *```$/gm;
+const BLOCK = /(?:<!-- (?<mark>[^\n]*) -->\n+)?^(?<fence> *```)(?<language>\w*)(?: (?<info>[^\n]*))?\n(?<code>[\s\S]*?)^ *```$/gm;
 
-export function codeBlocks(from: Page, language: string): readonly CodeBlock[] {
-  return [...from.text.matchAll(BLOCK)].flatMap((found) => {
-    const { mark = '', language: written = '', code = '' } = found.groups ?? {};
-    if (written !== language) return [];
+/** Every fenced block of a page, in its order. */
+export const allBlocks = (from: Page): readonly CodeBlock[] =>
+  [...from.text.matchAll(BLOCK)].map((found) => {
+    const { mark = '', language = '', info = '', code = '' } = found.groups ?? {};
     const line = from.text.slice(0, found.index + found[0].indexOf('```')).split('\n').length + 1;
-    return [{ page: from, line, language, code, mark }];
+    return { page: from, line, language, info, code, mark };
   });
-}
+
+export const codeBlocks = (from: Page, language: string): readonly CodeBlock[] =>
+  allBlocks(from).filter((block) => block.language === language);
 
 export function markedBlock(path: string, mark: string): CodeBlock {
   const found = codeBlocks(page(path), 'js').find((block) => block.mark === mark);
