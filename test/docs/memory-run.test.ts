@@ -43,7 +43,7 @@ describe('on a replica set in memory', () => {
 
   test('code is run on the pages that should have some', () => {
     const paths = new Set(examples.map(({ page }) => page.path));
-    const expected = ['docs/start.md', 'docs/testing.md', 'docs/errors.md'];
+    const expected = ['docs/start.md', 'docs/troubleshooting.md', 'docs/testing.md', 'docs/errors.md'];
     expect([...paths]).toEqual(expect.arrayContaining(expected));
   });
 });
