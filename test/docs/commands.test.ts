@@ -14,7 +14,7 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const scriptsNamed = ({ text }: Page): readonly string[] =>
   [...text.matchAll(/(?:`|^)npm (?:run )?([a-z][\w:-]*)/gm)]
     .map(([, name = '']) => name)
-    .filter((name) => !['ci', 'install'].includes(name));
+    .filter((name) => !['ci', 'init', 'install', 'uninstall'].includes(name));
 
 /** Files and folders of the repository that the code of a page names: `test/support`. */
 const pathsNamed = ({ text }: Page): readonly string[] =>

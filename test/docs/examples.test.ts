@@ -64,7 +64,7 @@ const WAYS: readonly (readonly [string, ts.CompilerOptions, readonly CodeBlock[]
   ],
   [
     'under the same options, beside the types of other libraries',
-    { skipLibCheck: true, experimentalDecorators: true },
+    { skipLibCheck: true, experimentalDecorators: true, erasableSyntaxOnly: false },
     inTypeScript.filter(isBesideOthers),
   ],
   [

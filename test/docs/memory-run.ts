@@ -4,6 +4,7 @@ import { runInThisContext } from 'node:vm';
 import { inspect } from 'node:util';
 import type { MongoClient } from 'mongodb';
 import ts from 'typescript';
+import { expect } from 'vitest';
 
 import * as leasehold from '../../src/index.js';
 import * as quorum from '../../src/quorum/index.js';
@@ -22,30 +23,33 @@ export interface MemoryRun {
 export class MemorySurroundings implements AsyncDisposable {
   readonly #sets = new Map<string, testing.MemoryReplicaSet>();
   readonly #client = this.#newClient();
-  readonly #locks = new leasehold.LockProvider(this.#client.db('app'));
+  readonly locks: leasehold.LockProvider = new leasehold.LockProvider(this.#client.db('app'));
   readonly #printed: string[] = [];
+  /** The tests that the code has defined, for pages that show a file of tests. */
+  readonly #tests: (() => Promise<void>)[] = [];
   readonly #process = Object.assign(new EventEmitter(), { env: {}, pid: 1 });
 
-  /** Runs the block as a module that may await, and resolves when it has ended. */
-  async run({ code }: CodeBlock): Promise<MemoryRun> {
+  /** Runs the block as a module that may await, with these names too, and resolves when it has ended. */
+  async run({ code }: CodeBlock, more: Readonly<Record<string, unknown>> = {}): Promise<MemoryRun> {
     const { outputText } = ts.transpileModule(code, {
       compilerOptions: {
         ...{ target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.CommonJS },
         ...{ esModuleInterop: true, experimentalDecorators: true },
       },
     });
-    const given = this.#given();
+    const given = { ...this.#given(), ...more };
     const exports: Record<string, unknown> = {};
     const names = ['require', 'exports', ...Object.keys(given)];
     const module = runInThisContext(`async (${names.join(', ')}) => { { ${outputText}\n } }`) as (
       ...values: readonly unknown[]
     ) => Promise<void>;
     await module(this.#require, exports, ...Object.values(given));
+    for (const test of this.#tests.splice(0)) await test();
     return { printed: this.#printed.join(''), exports };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#locks.close({ drainMs: 0 });
+    await this.locks.close({ drainMs: 0 });
     await Promise.all([...this.#sets.values()].map((set) => set.close()));
   }
 
@@ -59,6 +63,12 @@ export class MemorySurroundings implements AsyncDisposable {
       'leasehold/quorum': quorum,
       'leasehold/testing': testing,
       mongodb: { MongoClient: this.#clientClass() },
+      vitest: {
+        expect,
+        test: (_title: string, test: () => Promise<void>) => {
+          this.#tests.push(test);
+        },
+      },
     };
     return modules[specifier] ?? requireHere(specifier);
   };
@@ -89,7 +99,7 @@ export class MemorySurroundings implements AsyncDisposable {
     return {
       client: this.#client,
       db: this.#client.db('app'),
-      locks: this.#locks,
+      locks: this.locks,
       process: this.#process,
       console: Object.fromEntries(
         ['log', 'info', 'warn', 'error'].map((name) => [name, (...values: unknown[]) => this.#print(values)]),

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+
+import { MemorySurroundings } from './memory-run.js';
+import { codeBlocks, page } from './pages.js';
+import type { CodeBlock } from './pages.js';
+
+function blockWith(path: string, text: string): CodeBlock {
+  const found = codeBlocks(page(path), 'ts').find(({ code }) => code.includes(text));
+  if (found === undefined) throw new Error(`${path} has no block with ${text}`);
+  return found;
+}
+
+test('the handler of docs/using-with/lambda.md charges, and answers 409 when the time that is left is too short to wait', async () => {
+  await using surroundings = new MemorySurroundings();
+  const { exports } = await surroundings.run(blockWith('docs/using-with/lambda.md', 'export const handler'));
+  type Handler = (event: object, context: object) => Promise<{ statusCode: number }>;
+  const handler = exports['handler'] as Handler;
+  const call = (leftMs: number): Promise<{ statusCode: number }> =>
+    handler({ invoice: '42' }, { getRemainingTimeInMillis: () => leftMs, awsRequestId: 'r' });
+
+  expect(await call(10_000)).toEqual({ statusCode: 200 });
+  const lock = await surroundings.locks.acquireMutex('invoice:42');
+  expect(await call(3_050)).toEqual({ statusCode: 409 });
+  await lock.release();
+  expect(await call(10_000)).toEqual({ statusCode: 200 });
+});
+
+test('the route handler of docs/using-with/nextjs.md charges, and stops waiting when the client hangs up', async () => {
+  await using surroundings = new MemorySurroundings();
+  const { exports } = await surroundings.run(
+    blockWith('docs/using-with/nextjs.md', 'export async function POST'),
+    { lockProvider: () => surroundings.locks },
+  );
+  const post = exports['POST'] as (request: Request, context: object) => Promise<Response>;
+  const charge = (signal?: AbortSignal): Promise<Response> =>
+    post(new Request('https://shop.example', { method: 'POST', signal: signal ?? null }), {
+      params: Promise.resolve({ number: '42' }),
+    });
+
+  expect(await (await charge()).json()).toEqual({ charged: '42' });
+  const lock = await surroundings.locks.acquireMutex('invoice:42');
+  await expect(charge(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  await lock.release();
+});
