@@ -37,7 +37,7 @@ test('the fenced transaction of docs/using-with/mongoose.md writes by a model', 
   const accounts = mongoose.connection.getClient().db().collection<{ _id: string; cents: number }>('accounts');
   await accounts.insertOne({ _id: 'ann', cents: 1 });
   type Deposit = (provider: LockProvider, account: string, cents: number) => Promise<void>;
-  const modules = { leasehold: { fencedTransaction }, mongoose: { default: mongoose } };
+  const modules = { leasehold: { fencedTransaction } };
   const deposit = recipe(PAGE, 'deposit', {}, modules) as Deposit;
   await Promise.all([deposit(locks, 'ann', 10), deposit(locks, 'ann', 100)]);
   expect(await accounts.findOne({ _id: 'ann' })).toMatchObject({ cents: 111 });

@@ -1,3 +1,4 @@
+import { keepAlive } from '../../keep-alive.js';
 import { readCommand } from '../commands/read-command.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Command, GivenCommand } from '../commands/command.js';
@@ -33,8 +34,9 @@ export class SimulatedDatabase {
   }
 
   collection(name: string): SimulatedCollection {
+    // The caller awaits these, as it awaits a driver whose sockets keep the process alive. The library sends `command`.
     const collection = new SimulatedCollection(this.databaseName, name, this.#sender, (given) =>
-      this.command(given),
+      keepAlive(this.command(given)),
     );
     return refusingOthers(collection, 'Collection');
   }
