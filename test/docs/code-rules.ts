@@ -13,7 +13,9 @@ const RULES = ['not compiled', 'not run', 'quotes'] as const;
 type Rule = (typeof RULES)[number];
 
 /** Every block of TypeScript and JavaScript in all pages. */
-export const allCode: readonly CodeBlock[] = pages.flatMap(allBlocks).filter(({ language }) => CODE.has(language));
+export const allCode: readonly CodeBlock[] = pages
+  .flatMap(allBlocks)
+  .filter(({ language }) => CODE.has(language));
 
 /** What follows this word in the fence, and `undefined` if the fence does not have it. */
 export function ruleOf({ info }: CodeBlock, rule: Rule): string | undefined {
@@ -28,9 +30,11 @@ export const isKnown = (block: CodeBlock): boolean =>
 export const isCompiled = (block: CodeBlock): boolean =>
   ruleOf(block, 'not compiled') === undefined && ruleOf(block, 'quotes') === undefined;
 
-export const isRun = (block: CodeBlock): boolean => isCompiled(block) && ruleOf(block, 'not run') === undefined;
+export const isRun = (block: CodeBlock): boolean =>
+  isCompiled(block) && ruleOf(block, 'not run') === undefined;
 
 export const isJavaScript = ({ language }: CodeBlock): boolean => /js|javascript/.test(language);
 
 /** These pages show code of other libraries too, whose types are not ours to check. */
-export const isBesideOthers = ({ page }: CodeBlock): boolean => /^docs\/(using-with|coming-from)\//.test(page.path);
+export const isBesideOthers = ({ page }: CodeBlock): boolean =>
+  /^docs\/(using-with|coming-from)\//.test(page.path);

@@ -29,7 +29,14 @@ const programs: readonly CodeBlock[] = readdirSync(join(root, 'examples'), {
   .filter((file) => file.endsWith('.ts'))
   .map((file) => {
     const code = readFileSync(join(root, 'examples', file), 'utf8');
-    return { page: { path: `examples/${file}`, text: code }, line: 1, language: 'ts', info: '', code, mark: '' };
+    return {
+      page: { path: `examples/${file}`, text: code },
+      line: 1,
+      language: 'ts',
+      info: '',
+      code,
+      mark: '',
+    };
   });
 
 const examples = [...allCode.filter(isCompiled), ...programs];
@@ -95,10 +102,13 @@ describe.each(WAYS)('%s', (_, options, chosen) => {
   });
 
   // The sources rely on noImplicitAny.
-  test.runIf(isOwnDriver && options.noImplicitAny !== false)('everything that the examples import compiles without errors', () => {
-    const files = new Set([...chosen.map(fileOfExample), ...WRONG_FILES]);
-    expect([...complaints].filter(([file]) => !files.has(file))).toEqual([]);
-  });
+  test.runIf(isOwnDriver && options.noImplicitAny !== false)(
+    'everything that the examples import compiles without errors',
+    () => {
+      const files = new Set([...chosen.map(fileOfExample), ...WRONG_FILES]);
+      expect([...complaints].filter(([file]) => !files.has(file))).toEqual([]);
+    },
+  );
 });
 
 test('a fence says nothing but how its block is checked, and why not by the rule', () => {

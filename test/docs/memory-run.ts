@@ -85,13 +85,12 @@ export class MemorySurroundings implements AsyncDisposable {
     });
   }
 
-  #clientClass(): new (uri: string) => MongoClient {
+  /** What `new MongoClient(uri)` calls. A function that returns an object makes that object under `new`. */
+  #clientClass(): (uri: string) => MongoClient {
     const make = (uri: string): MongoClient => this.#newClient(uri);
-    return class {
-      constructor(uri: string) {
-        return make(uri);
-      }
-    } as unknown as new (uri: string) => MongoClient;
+    return function MongoClient(uri) {
+      return make(uri);
+    };
   }
 
   #given(): Readonly<Record<string, unknown>> {
@@ -101,9 +100,7 @@ export class MemorySurroundings implements AsyncDisposable {
       db: this.#client.db('app'),
       locks: this.locks,
       process: this.#process,
-      console: Object.fromEntries(
-        ['log', 'info', 'warn', 'error'].map((name) => [name, (...values: unknown[]) => this.#print(values)]),
-      ),
+      console: Object.fromEntries(['log', 'info', 'warn', 'error'].map((name) => [name, this.#print])),
       ...{ charge: work, sendMail: work, sendReport: work, sortShelves: work, importOrders: work },
       readShelves: () => Promise.resolve(['b', 'a']),
       areShelvesSorted: () => Promise.resolve(false),
@@ -113,8 +110,8 @@ export class MemorySurroundings implements AsyncDisposable {
     };
   }
 
-  #print(values: readonly unknown[]): void {
+  readonly #print = (...values: readonly unknown[]): void => {
     const words = values.map((value) => (typeof value === 'string' ? value : inspect(value)));
     this.#printed.push(`${words.join(' ')}\n`);
-  }
+  };
 }

@@ -34,7 +34,10 @@ test('the fenced transaction of docs/using-with/mongoose.md writes by a model', 
   await using database = new OwnDatabase();
   await mongoose.connect(uriOf(database));
   await using locks = new LockProvider(mongoose.connection.getClient().db());
-  const accounts = mongoose.connection.getClient().db().collection<{ _id: string; cents: number }>('accounts');
+  const accounts = mongoose.connection
+    .getClient()
+    .db()
+    .collection<{ _id: string; cents: number }>('accounts');
   await accounts.insertOne({ _id: 'ann', cents: 1 });
   type Deposit = (provider: LockProvider, account: string, cents: number) => Promise<void>;
   const modules = { leasehold: { fencedTransaction } };

@@ -45,7 +45,8 @@ function readPage(path: string): Page {
   return { path, text: readFileSync(join(root, path), 'utf8') };
 }
 
-const BLOCK = /(?:<!-- (?<mark>[^\n]*) -->\n+)?^(?<fence> *```)(?<language>\w*)(?: (?<info>[^\n]*))?\n(?<code>[\s\S]*?)^ *```$/gm;
+const BLOCK =
+  /(?:<!-- (?<mark>[^\n]*) -->\n+)?^(?<fence> *```)(?<language>\w*)(?: (?<info>[^\n]*))?\n(?<code>[\s\S]*?)^ *```$/gm;
 
 /** Every fenced block of a page, in its order. */
 export const allBlocks = (from: Page): readonly CodeBlock[] =>

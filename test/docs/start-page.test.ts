@@ -10,7 +10,9 @@ import { codeBlocks, page } from './pages.js';
 
 /** The worker of docs/start.md, with the address of the test's server and a database of its own. */
 function workerOfThePage(database: OwnDatabase): string {
-  const worker = codeBlocks(page('docs/start.md'), 'mjs').find(({ code }) => code.includes(`client.db('try')`));
+  const worker = codeBlocks(page('docs/start.md'), 'mjs').find(({ code }) =>
+    code.includes(`client.db('try')`),
+  );
   expect(worker).toBeDefined();
   return (worker?.code ?? '').replace(`client.db('try')`, `client.db('${database.name}')`);
 }
