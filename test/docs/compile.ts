@@ -30,11 +30,10 @@ function ownOptions(): ts.CompilerOptions {
   return config?.options ?? {};
 }
 
-/** Compiles all sources at once, each as a module of its own, and returns the errors by file. */
-export function compile(
-  sources: ReadonlyMap<string, string>,
-  changed: ts.CompilerOptions = {},
-): ReadonlyMap<string, readonly string[]> {
+/** The parsed files of the disk, which all programs share. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
+function makeProgram(sources: ReadonlyMap<string, string>, changed: ts.CompilerOptions): ts.Program {
   // An example may only show how to get a value, without using it.
   const options = { ...ownOptions(), skipLibCheck: false, noUnusedLocals: false, paths, ...changed };
   const host = ts.createCompilerHost(options);
@@ -43,13 +42,30 @@ export function compile(
   host.readFile = (file) => sources.get(file) ?? disk.readFile(file);
   host.getSourceFile = (file, target, ...rest) => {
     const source = sources.get(file);
-    return source === undefined
-      ? disk.getSourceFile(file, target, ...rest)
-      : ts.createSourceFile(file, source, target);
+    if (source !== undefined) return ts.createSourceFile(file, source, target);
+    if (!parsed.has(file)) parsed.set(file, disk.getSourceFile(file, target, ...rest));
+    return parsed.get(file);
   };
-  const program = ts.createProgram({ rootNames: [...sources.keys()], options, host });
+  return ts.createProgram({ rootNames: [...sources.keys()], options, host });
+}
+
+/**
+ * Compiles all sources at once, each as a module of its own, and returns the errors by file: those of the sources, or
+ * those of everything that they import too, which takes much longer.
+ */
+export function compile(
+  sources: ReadonlyMap<string, string>,
+  { of, ...changed }: ts.CompilerOptions & { readonly of: 'sources' | 'everything' },
+): ReadonlyMap<string, readonly string[]> {
+  const program = makeProgram(sources, changed);
+  const checked =
+    of === 'everything'
+      ? [undefined]
+      : [...sources.keys()].flatMap((file) => program.getSourceFile(file) ?? []);
   const complaints = new Map<string, string[]>();
-  for (const { file, start = 0, messageText } of ts.getPreEmitDiagnostics(program)) {
+  for (const { file, start = 0, messageText } of checked.flatMap((file) =>
+    ts.getPreEmitDiagnostics(program, file),
+  )) {
     const name = file?.fileName ?? '';
     const line = file?.getLineAndCharacterOfPosition(start).line ?? 0;
     const complaint = `line ${line + 1}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
