@@ -22,11 +22,11 @@ export interface PrimitiveOptions {
   leaseMs?: number | undefined;
   /**
    * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
-   * seat is kept only while no other process waits, and never while the provider polls.
+   * seat is kept only while the provider knows of no other process that waits, and never while the provider polls.
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
-   * If no caller of this provider has used a kept seat for `wakeIdleMs`, that request gets the seat up to about a
-   * second later.
+   * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second), the
+   * provider looks for waiting requests only once a second, so such a request may get the seat a second later.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a writer or an upgrade waits.

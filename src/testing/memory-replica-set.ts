@@ -140,7 +140,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Moves the clock of the primary by `ms`, added to earlier moves. Another primary has its own clock.
+   * Moves the clock of the primary by `ms`, added to earlier moves. Another primary has its own clock. While there is
+   * no primary, moves the clock of the first member.
    *
    * @throws RangeError if `ms` is not from -315,360,000,000 to 315,360,000,000 (ten years).
    */

@@ -71,8 +71,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Returns a hold of the kept seat, at once or after the answer to another reader, or a hold of a seat from the
-   * server.
+   * Returns a hold of the kept seat, or of a seat from the server. If the server has not yet answered the request of
+   * another reader of this process, the call first waits for that answer.
    */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     throwIfOver(this.name, this.#context.closing, request.signal);

@@ -15,8 +15,8 @@ export interface WakeListener {
   /** The collection was dropped or renamed: any document may be gone. */
   onCollectionGone(): void;
   /**
-   * The driver may refuse every further command. The process looks at every lock. If a look is refused, the waits for
-   * that lock fail.
+   * The stream broke with an error after which the driver may refuse every command, for example because the client is
+   * closed. To find out, the process looks at every lock. If a look is refused, the waits for that lock fail.
    */
   refusedByDriver(): void;
   /** The option `wakeups` is `change-stream`, and the stream was refused. */

@@ -21,8 +21,8 @@ const MAX_STATEMENTS = 64;
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * The time bound of a group is short. A blocked document, for example by a long transaction, delays the later
- * statements of its group until the bound. Then each operation of the group is repeated alone.
+ * The time bound of a group is short. A document that is blocked, for example by a long transaction, delays the
+ * later statements of its group until the bound. Then each operation of the group is repeated alone.
  *
  * The bound is `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements
  * twice. It is at least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
