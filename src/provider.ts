@@ -7,6 +7,7 @@ import type { DriverDb } from './driver-types.js';
 import { parseElectionOptions } from './election/election-options.js';
 import type { LeaderElectionOptions } from './election/election-options.js';
 import { LeaderElection } from './election/leader-election.js';
+import { keepEngine } from './engine-of.js';
 import { Engine } from './engine.js';
 import { PROVIDER_WARNINGS } from './events.js';
 import { IsolatedEmitter } from './isolated-emitter.js';
@@ -71,6 +72,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     };
     this.#engine = new Engine(db, parseProviderOptions(options), report);
     this.processId = this.#engine.processId;
+    keepEngine(this, this.#engine);
   }
 
   /**

@@ -59,7 +59,7 @@ export interface Revocation {
   readonly why?: string | undefined;
 }
 
-/** One step of a transition. Only `enqueue` and `try` may create a lock document. */
+/** One step of a transition. Only `enqueue`, `try` and `claimWithoutTerm` may create a lock document. */
 export type Operation =
   | { readonly type: 'enqueue' | 'try'; readonly request: Request }
   /** Removes a waiter, never a lease: an attempt that got a seat before its cancel arrived keeps the seat (E6). */
@@ -99,7 +99,7 @@ export interface RaiseFence {
 }
 
 /** An operation of one kind of lock. On the other kinds it changes nothing. */
-export type OwnOperation = Exchange | Resize | HandOver | Claim | Conclude | Call;
+export type OwnOperation = Exchange | Resize | HandOver | Claim | ClaimWithoutTerm | Conclude | Call;
 
 /**
  * Changes the mode of a lease of a reader-writer lock: an upgrade, its cancel, or a downgrade. The number `change`
@@ -164,6 +164,25 @@ export interface Claim {
   readonly runs?: boolean | undefined;
   /** The number of the call that the claim answers. The claim is applied only if that call is pending. */
   readonly call?: number | undefined;
+}
+
+/**
+ * Claims an instant of a job for a process that does not lead: of all claims of one instant, the first one wins. Every
+ * claim of an earlier instant comes too late then. If there is no document, the claim creates one of an election without
+ * a leader.
+ */
+export interface ClaimWithoutTerm {
+  readonly type: 'claimWithoutTerm';
+  readonly job: string;
+  readonly instant: Date;
+  /** The same for every repeat, as in `Claim`. */
+  readonly claimId: string;
+  /** The process that claims; it is stored with the run. */
+  readonly process: string;
+  /** The least time for which the document is kept after the claim. */
+  readonly retentionMs: number;
+  /** Never used twice, so that each update changes the document. */
+  readonly nonce: string;
 }
 
 /**

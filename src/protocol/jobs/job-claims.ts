@@ -17,7 +17,7 @@ import { hasWellFormedCalls, isCallPending, withCallClaimed } from './job-calls.
 import type { Expression, Fields, Stage } from '../expressions.js';
 import { isOfJob, isWellFormedList, ownEntry, storedList, withEntry } from './job-list.js';
 import { MAX_JOBS } from '../lock-document.js';
-import type { Claim, Conclude, RunOutcome } from '../operation.js';
+import type { Claim, ClaimWithoutTerm, Conclude, RunOutcome } from '../operation.js';
 import { isTermOver } from '../stored-lease.js';
 import { answered } from '../wake.js';
 
@@ -112,37 +112,67 @@ const isTerm = (id: string, token: number): Expression =>
     not(isTermOver('$holder')),
   );
 
+/**
+ * The outcome of a claim without a term.
+ *
+ * - `claimed`: this claim, or an earlier copy of it, was applied. The process may start the run.
+ * - `taken`: another claim of the same instant was applied. No copy of this claim was applied, and none will be.
+ * - `outdated`: a later instant of the job was claimed.
+ * - `early`, `full`: as for a claim of a term.
+ */
+export type OutcomeWithoutTerm = 'claimed' | 'taken' | 'outdated' | 'early' | 'full';
+
 const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own.claimId');
+
+/** The last claimed instant of the job; `null`, which is less than any date: none. */
+const LAST_INSTANT: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
+
+/** Whether the job is new and there is no room for another one. */
+const IS_FULL: Expression = all(equal('$own', []), { $gte: [{ $size: storedList('claims') }, MAX_JOBS] });
 
 /**
  * The outcome of the first branch whose condition holds, else `claimed`. A repeat of an applied claim gets `claimed`
  * again, until a later claim of the job is applied.
  */
 function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Expression {
-  const last: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
-  const branches: readonly (readonly [Expression, ClaimOutcome])[] = [
+  return firstThatHolds<ClaimOutcome>('claimed', [
     [isRepeated(claimId), 'claimed'],
     // A claim names the last claimed instant in `after`, so no instant is claimed or reported as missed a second time.
     // This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was applied before.
-    [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],
+    [any(not(equal(LAST_INSTANT, after)), { $gte: [LAST_INSTANT, instant] }), 'outdated'],
     [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
     ...(call === undefined ? [] : [[not(isCallPending(job, call)), 'uncalled'] as const]),
-    [all(equal('$own', []), { $gte: [{ $size: storedList('claims') }, MAX_JOBS] }), 'full'],
-  ];
-  const cases = branches.map(([condition, outcome]) => ({ case: condition, then: outcome }));
-  return { $switch: { branches: cases, default: 'claimed' satisfies ClaimOutcome } };
+    [IS_FULL, 'full'],
+  ]);
 }
 
-/** The list `claims` with this claim as the job's last one. The last run is replaced only if the claim `runs`. */
-function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Claim): Expression {
-  const run: Fields = {
-    instant,
-    startedAt: NOW,
-    term: '$holder.id',
-    process: '$holder.process',
-    candidateId: '$holder.candidateId',
-  };
+function outcomeWithoutTermOf({ instant, claimId }: ClaimWithoutTerm): Expression {
+  return firstThatHolds<OutcomeWithoutTerm>('claimed', [
+    [isRepeated(claimId), 'claimed'],
+    [equal(LAST_INSTANT, instant), 'taken'],
+    [{ $gt: [LAST_INSTANT, instant] }, 'outdated'],
+    [{ $gt: [instant, NOW] }, 'early'],
+    [IS_FULL, 'full'],
+  ]);
+}
+
+function firstThatHolds<T extends string>(
+  otherwise: T,
+  branches: readonly (readonly [Expression, T])[],
+): Expression {
+  const cases = branches.map(([condition, outcome]) => ({ case: condition, then: outcome }));
+  return { $switch: { branches: cases, default: otherwise } };
+}
+
+/** What a claim stores in the entry of its job. */
+interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor'> {
+  /** The run that begins with the claim; `undefined`: none does, and the last run stays stored. */
+  readonly run?: Fields | undefined;
+}
+
+/** The list `claims` with this claim as the job's last one. */
+function withClaim({ job, instant, claimId, anchor = instant, run }: Claimed): Expression {
   const entry = merge(
     { $first: '$own' },
     {
@@ -150,16 +180,24 @@ function withClaim({ job, instant, claimId, anchor = instant, runs = false }: Cl
       instant,
       claimId: literal(claimId),
       anchor: { $ifNull: [{ $first: '$own.anchor' }, anchor] },
-      ...(runs ? { run } : {}),
+      ...(run === undefined ? {} : { run }),
     },
   );
   return withEntry('claims', job, entry);
 }
 
 export function claim(operation: Claim): readonly Stage[] {
-  const { job, claimId, call, nonce } = operation;
+  const { job, instant, claimId, anchor, runs, call, nonce } = operation;
+  const run: Fields = {
+    instant,
+    startedAt: NOW,
+    term: '$holder.id',
+    process: '$holder.process',
+    candidateId: '$holder.candidateId',
+  };
+  const claimed = withClaim({ job, instant, claimId, anchor, run: runs === true ? run : undefined });
   // A repeat leaves the entry as it is: the term may be over by then, and the stored end of the run must stay.
-  const isTaken = all(equal('$outcome', 'claimed'), not(isRepeated(claimId)));
+  const isTaken = isApplied(claimId);
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.
   const calls: Fields =
     call === undefined ? {} : { 'was.calls': when(isTaken, withCallClaimed(job, call), '$was.calls') };
@@ -168,13 +206,45 @@ export function claim(operation: Claim): readonly Stage[] {
     { $set: { outcome: outcomeOf(operation) } },
     {
       $set: {
-        'was.claims': when(isTaken, withClaim(operation), '$was.claims'),
+        'was.claims': when(isTaken, claimed, '$was.claims'),
         ...calls,
         wake: answered(nonce, '$outcome'),
       },
     },
   ];
 }
+
+/**
+ * The run has the claim in place of a term. `conclude` is never sent for it: its process may tell when the run ended, but
+ * not how.
+ */
+export function claimWithoutTerm(operation: ClaimWithoutTerm): readonly Stage[] {
+  const { job, instant, claimId, process, nonce } = operation;
+  const run: Fields = {
+    instant,
+    startedAt: NOW,
+    term: literal(claimId),
+    process: literal(process),
+    candidateId: literal(process),
+  };
+  return [
+    { $set: { own: ownEntry('claims', job) } },
+    { $set: { outcome: outcomeWithoutTermOf(operation) } },
+    {
+      $set: {
+        'was.claims': when(isApplied(claimId), withClaim({ job, instant, claimId, run }), '$was.claims'),
+        wake: answered(nonce, '$outcome'),
+      },
+    },
+  ];
+}
+
+/**
+ * Whether this copy of the claim takes effect: not on a document that is corrupt or of another kind. A repeat of an
+ * applied claim is answered, and changes nothing.
+ */
+const isApplied = (claimId: string): Expression =>
+  all('$ok', equal('$outcome', 'claimed'), not(isRepeated(claimId)));
 
 /**
  * Stores how a run ended, unless its end is stored already or another run was claimed since. The term may be over: a

@@ -1,7 +1,7 @@
 import { all, any, equal, hasType, idText, isIn, literal, not, filter, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import { call } from '../jobs/job-calls.js';
-import { claim, conclude, hasWellFormedJobs } from '../jobs/job-claims.js';
+import { claim, claimWithoutTerm, conclude, hasWellFormedJobs } from '../jobs/job-claims.js';
 import { leaseSlot } from './lease-slot.js';
 import { MAX_LEASE_MS } from '../lock-document.js';
 import { mutexSeats } from './mutex-seats.js';
@@ -69,6 +69,8 @@ export const electionSeats: SeatRules = {
         return handOver(operation);
       case 'claim':
         return claim(operation);
+      case 'claimWithoutTerm':
+        return claimWithoutTerm(operation);
       case 'conclude':
         return conclude(operation);
       case 'call':

@@ -56,6 +56,7 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'resize':
     case 'handOver':
     case 'claim':
+    case 'claimWithoutTerm':
     case 'conclude':
     case 'call':
       return seats.own(operation);

@@ -47,7 +47,7 @@ export function transition(
 }
 
 export const mayCreate = (operations: readonly Operation[]): boolean =>
-  operations.some(({ type }) => type === 'enqueue' || type === 'try');
+  operations.some(({ type }) => type === 'enqueue' || type === 'try' || type === 'claimWithoutTerm');
 
 /** Makes the state out of the document, and drops every expired lease and waiter. */
 function expire(seats: SeatRules, operations: readonly Operation[]): readonly Stage[] {
@@ -111,5 +111,6 @@ function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
 function lifetimeMs(operation: Operation): readonly number[] {
   if ('request' in operation) return [operation.request.leaseMs + operation.request.retentionMs];
   if (operation.type === 'extend') return [operation.leaseMs + operation.retentionMs];
+  if (operation.type === 'claimWithoutTerm') return [operation.retentionMs];
   return [];
 }

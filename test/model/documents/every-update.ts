@@ -5,6 +5,7 @@ import {
   call,
   cancel,
   claim,
+  claimWithoutTerm,
   conclude,
   enqueue,
   evict,
@@ -36,6 +37,7 @@ export const UPDATES: readonly Update[] = ((): readonly Update[] => {
     ...[resize(1), resize(9), enqueue('w8', { ...DEMAND, setsLimit: true })],
     ...[handOver('wh', 'b'), handOver('wh', 'nobody'), handOver('w1', 'a')],
     ...[claim('wh', 'job'), claim('wh', '$x.y'), claim('w1', 'job')],
+    ...[claimWithoutTerm('mail'), claimWithoutTerm('job'), claimWithoutTerm('$x.y')],
     ...[conclude('wh', 'mail'), conclude('w1', '$x.y'), call('mail'), call('$x.y'), call('job', null)],
     ...[raiseFence('wh', 2 ** 50), raiseFence('w9', 2 ** 50)],
     ...[

@@ -70,6 +70,11 @@ export const claim = (id: string, job: string, after: Date | null = null): Opera
   },
 });
 
+export const claimWithoutTerm = (job: string): Operation => ({
+  ...{ type: 'claimWithoutTerm', job, instant: new Date(Date.now() - 1_000), claimId: 'c' },
+  ...{ process: 'p0', retentionMs: RETENTION_MS, nonce: NONCE },
+});
+
 export const conclude = (id: string, job: string): Operation => ({
   ...{ type: 'conclude', id, job, instant: new Date(0), outcome: 'completed', nonce: NONCE },
 });

@@ -1,4 +1,4 @@
-import type { ClaimOutcome } from '../../../src/protocol/jobs/job-claims.js';
+import type { ClaimOutcome, OutcomeWithoutTerm } from '../../../src/protocol/jobs/job-claims.js';
 import type { Lease, LockKind } from '../../../src/protocol/lock-document.js';
 import type { Exchange, HandOver, Request, Resize } from '../../../src/protocol/operation.js';
 import { newcomersIn } from '../../judge/invariants.js';
@@ -178,7 +178,7 @@ const isSilentIn = ({ kept, nowMs }: Seen): boolean =>
 
 /** Whether a claim or a call gets this answer. */
 const isAnswered =
-  (outcome: ClaimOutcome | 'late') =>
+  (outcome: ClaimOutcome | OutcomeWithoutTerm | 'late') =>
   ({ after }: Seen): boolean =>
     new RegExp(String.raw` \+\w+:${outcome}`).test(after.wake);
 
@@ -197,6 +197,7 @@ const ELECTION: Happenings = {
   'an instant is claimed before its time': isAnswered('early'),
   'an instant is claimed by an attempt that does not lead': isAnswered('deposed'),
   'an instant is claimed without knowledge of the last one': isAnswered('outdated'),
+  'an instant is claimed a second time, without a term': isAnswered('taken'),
   'an instant is claimed for a missing call': isAnswered('uncalled'),
   'an instant is claimed for a call': ({ after, operations }) =>
     operations.some((operation) => {

@@ -1,6 +1,7 @@
 import type { RunOutcome } from '../../../src/protocol/operation.js';
 import type { Lease, Mode } from '../../../src/protocol/lock-document.js';
 import type { Demand, Operation } from '../../../src/protocol/operation.js';
+import { RETENTION_MS } from '../documents/operations.js';
 
 /** The id of an attempt, or a role such as `holder`, which is resolved when the operation is sent. */
 export type Target = string;
@@ -52,6 +53,15 @@ export type PlannedOperation =
       readonly runs: boolean;
       /** The call that the claim answers: the last one, or one that does not exist. */
       readonly call: 'last' | 'none' | undefined;
+      readonly nonce: string;
+    }
+  | {
+      readonly type: 'claimWithoutTerm';
+      readonly job: string;
+      readonly inMs: number;
+      /** Whether it claims the instant that was claimed last. */
+      readonly isLast: boolean;
+      readonly claimId: string;
       readonly nonce: string;
     }
   | {
@@ -196,6 +206,11 @@ export function settle(planned: PlannedOperation, knowledge: Knowledge): Operati
       const anchor = runs ? new Date(nowMs + 5_000) : undefined;
       if (call === undefined) return { ...claim, anchor, runs };
       return { ...claim, anchor, runs, call: knowledge.lastCallOf(job) + (call === 'last' ? 0 : 1) };
+    }
+    case 'claimWithoutTerm': {
+      const { type, job, inMs, isLast, claimId, nonce } = planned;
+      const instant = (isLast ? knowledge.lastClaimOf(job) : null) ?? new Date(nowMs + inMs);
+      return { type, job, instant, claimId, process: 'p0', retentionMs: RETENTION_MS, nonce };
     }
     case 'conclude': {
       const { type, target, job, isInformed, outcome, nonce } = planned;

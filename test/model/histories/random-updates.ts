@@ -148,6 +148,15 @@ const claim: fc.Arbitrary<PlannedOperation> = fc.record({
   nonce,
 });
 
+const claimWithoutTerm: fc.Arbitrary<PlannedOperation> = fc.record({
+  type: fc.constant('claimWithoutTerm'),
+  job,
+  inMs: fc.constantFrom(-60_000, -1, -1, 0, 60_000),
+  isLast: fc.constantFrom(true, false, false),
+  claimId: fc.constantFrom('c1', 'c2', 'c3', '$fence'),
+  nonce,
+});
+
 const conclude: fc.Arbitrary<PlannedOperation> = fc.record({
   type: fc.constant('conclude'),
   target: fc.oneof({ weight: 4, arbitrary: fc.constant('holder') }, { weight: 1, arbitrary: target }),
@@ -175,6 +184,7 @@ const ELECTION: Variety = {
     handOver(7, fc.constant('holder')),
     handOver(1, target),
     { weight: 6, arbitrary: claim },
+    { weight: 3, arbitrary: claimWithoutTerm },
     { weight: 3, arbitrary: conclude },
     { weight: 4, arbitrary: call },
     { weight: 1, arbitrary: fc.record({ type: fc.constant('resize'), limit, notAfterMs }) },

@@ -1,8 +1,8 @@
 import { MAX_JOBS } from '../../../src/protocol/lock-document.js';
 import type { StoredCall } from '../../../src/protocol/jobs/job-calls.js';
-import type { ClaimOutcome, StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
+import type { ClaimOutcome, OutcomeWithoutTerm, StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import type { Call, Claim, Conclude, HandOver } from '../../../src/protocol/operation.js';
+import type { Call, Claim, ClaimWithoutTerm, Conclude, HandOver } from '../../../src/protocol/operation.js';
 import type { DraftedDocument } from './model-draft.js';
 import { mutexModel } from './mutex-model.js';
 import type { ModelKind } from './model-kind.js';
@@ -23,6 +23,7 @@ export const electionModel: ModelKind = {
   own(draft, operation) {
     if (operation.type === 'handOver') handOver(draft, operation);
     if (operation.type === 'claim') claim(draft, operation);
+    if (operation.type === 'claimWithoutTerm') claimWithoutTerm(draft, operation);
     if (operation.type === 'conclude') conclude(draft, operation);
     if (operation.type === 'call') call(draft, operation);
   },
@@ -85,6 +86,32 @@ function outcomeOf(
   if (instant.getTime() > nowMs) return 'early';
   const called = calls.find((each) => each.job === job);
   if (answers !== undefined && !(called?.asked === answers && isPending(called, nowMs))) return 'uncalled';
+  return last === undefined && claims.length >= MAX_JOBS ? 'full' : 'claimed';
+}
+
+/** Of all claims of an instant the first one counts, whoever leads. */
+function claimWithoutTerm(draft: DraftedDocument, operation: ClaimWithoutTerm): void {
+  const { job, instant, claimId, process, nonce } = operation;
+  const claims = draft.claims ?? [];
+  const last = claims.find((each) => each.job === job);
+  const outcome = outcomeWithoutTermOf(draft, operation, last);
+  draft.wake.push(`+${nonce}:${outcome}`);
+  if (outcome !== 'claimed' || last?.claimId === claimId) return;
+  const startedAt = new Date(draft.nowMs);
+  const run = { instant, startedAt, term: claimId, process, candidateId: process };
+  const made = { ...last, job, instant, claimId, anchor: last?.anchor ?? instant, run };
+  draft.claims = last === undefined ? [...claims, made] : claims.map((each) => (each === last ? made : each));
+}
+
+function outcomeWithoutTermOf(
+  { nowMs, claims = [] }: DraftedDocument,
+  { instant, claimId }: ClaimWithoutTerm,
+  last: StoredClaim | undefined,
+): OutcomeWithoutTerm {
+  if (last?.claimId === claimId) return 'claimed';
+  if (last?.instant.getTime() === instant.getTime()) return 'taken';
+  if (last !== undefined && last.instant > instant) return 'outdated';
+  if (instant.getTime() > nowMs) return 'early';
   return last === undefined && claims.length >= MAX_JOBS ? 'full' : 'claimed';
 }
 

@@ -38,6 +38,7 @@ export function operate(kind: ModelKind, draft: DraftedDocument, operation: Oper
     case 'resize':
     case 'handOver':
     case 'claim':
+    case 'claimWithoutTerm':
     case 'conclude':
     case 'call':
       kind.own(draft, operation);

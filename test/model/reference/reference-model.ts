@@ -49,7 +49,7 @@ export function transition(
   nowMs: number,
   takingOver = false,
 ): Step {
-  const creates = operations.some(({ type }) => type === 'enqueue' || type === 'try');
+  const creates = operations.some(({ type }) => ['enqueue', 'try', 'claimWithoutTerm'].includes(type));
   if (before.type === 'missing' && !creates)
     return { after: MISSING, refusals: new Map(), hasVacated: false };
   if (before.type === 'corrupt') return untouched(before, operations, 'corrupt');
@@ -159,6 +159,7 @@ const isShutOut = (draft: DraftedDocument, { id, notAfter }: Request): boolean =
 /** How long after now the document may be needed because of this operation. */
 function lifetimeMs(operation: Operation): number {
   if ('request' in operation) return operation.request.leaseMs + operation.request.retentionMs;
+  if (operation.type === 'claimWithoutTerm') return operation.retentionMs;
   return operation.type === 'extend' ? operation.leaseMs + operation.retentionMs : 0;
 }
 

@@ -103,7 +103,7 @@ function drawOperation(random: Random, nowMs: number): Operation {
   const id = random.pick(IDS);
   const ids = drawIds(random);
   const revoking = { ids, by: random.pick([undefined, 'admin']), why: random.pick(TEXTS) };
-  switch (random.between(1, 18)) {
+  switch (random.between(1, 19)) {
     case 1:
       return { type: 'cancel', id };
     case 2:
@@ -145,6 +145,13 @@ function drawOperation(random: Random, nowMs: number): Operation {
         nonce: NONCE,
       };
     }
+    case 15:
+      return {
+        ...{ type: 'claimWithoutTerm', job: random.pick(JOBS), process: 'p0', retentionMs: RETENTION_MS },
+        instant: new Date(nowMs + random.pick([-3_600_000, -1_000, 0, 1])),
+        claimId: random.pick(['c', 'd', '$fence']),
+        nonce: NONCE,
+      };
     default:
       return drawEntering(random, nowMs);
   }

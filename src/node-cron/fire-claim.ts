@@ -1,0 +1,123 @@
+import { sleepUntil, within } from '../clock.js';
+import { seconds } from '../error-text.js';
+import { CorruptLockDocumentError, LockKindMismatchError, ProviderClosedError } from '../errors.js';
+import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import { newNonce } from '../lease/ids.js';
+import { MAX_JOBS } from '../protocol/lock-document.js';
+import type { OutcomeWithoutTerm } from '../protocol/jobs/job-claims.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { answerTo } from '../protocol/wake.js';
+import { ServerTime } from '../schedule/server-time.js';
+import { settle } from '../store/settle.js';
+import { unavailable } from '../store/unavailable.js';
+
+/** One fire of a task, and until when it may be claimed. */
+interface Fire {
+  /** The name of the document that stores the claims of the task. */
+  readonly name: string;
+  readonly job: string;
+  readonly instant: Date;
+  /** When the claim is given up, by the local clock. */
+  readonly untilMs: number;
+}
+
+/** The answer to one copy of a claim. */
+type Answer =
+  | OutcomeWithoutTerm
+  /** The store did not tell the outcome. */
+  | { readonly unanswered: unknown }
+  /** The copy had no effect. */
+  | { readonly failed: Error };
+
+/** The claim of one fire by this process: sent again under the same id until its outcome is known. */
+export class FireClaim {
+  readonly #context: AcquisitionContext;
+  readonly #fire: Fire;
+  readonly #claimId: string;
+  readonly #time: ServerTime;
+  /** Whether a copy was sent whose outcome is unknown: it may have been applied. */
+  #isAnyUnanswered = false;
+
+  constructor(context: AcquisitionContext, fire: Fire) {
+    this.#context = context;
+    this.#fire = fire;
+    this.#claimId = newNonce(context.clock);
+    this.#time = new ServerTime(context.clock);
+  }
+
+  /** Resolves with whether this process runs the fire. Rejects if that is not known in time. */
+  async settle(): Promise<boolean> {
+    const { clock, closing } = this.#context;
+    const { untilMs } = this.#fire;
+    const isSettled = (answer: Answer): boolean => !(typeof answer === 'object' && 'unanswered' in answer);
+    for (;;) {
+      const answer = await settle(() => this.#ask(), { clock, isSettled, signal: closing, untilMs });
+      if (answer === 'claimed') return true;
+      if (answer === 'taken') return false;
+      // An unanswered copy may have been applied before the later fire was claimed.
+      if (answer === 'outdated' && !this.#isAnyUnanswered) return false;
+      this.#assertOpen();
+      if (answer !== 'early') throw this.#errorOf(answer);
+      // The clock of this process is ahead of the server's.
+      await sleepUntil(clock, Math.min(this.#time.toLocalMs(this.#instantMs), untilMs), closing);
+      this.#assertOpen();
+      if (clock.nowMs() >= untilMs) throw this.#errorOf(answer);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#context.closing.aborted) throw new ProviderClosedError(this.#fire.name);
+  }
+
+  get #instantMs(): number {
+    return this.#fire.instant.getTime();
+  }
+
+  async #ask(): Promise<Answer> {
+    const { clock, combiner, closing, process, settings } = this.#context;
+    const { name, job, instant, untilMs } = this.#fire;
+    const nonce = newNonce(clock);
+    const { outcome: sent } = combiner.submit(name, electionSeats, {
+      ...{ type: 'claimWithoutTerm', job, instant, claimId: this.#claimId, process, nonce },
+      retentionMs: settings.retentionMs,
+    });
+    const outcome = await within(clock, Math.max(0, untilMs - clock.nowMs()), sent, closing);
+    if (outcome === undefined || outcome.type === 'unknown') {
+      this.#isAnyUnanswered ||= outcome?.maybeApplied !== false;
+      return { unanswered: outcome?.error };
+    }
+    if (outcome.type === 'refused')
+      return { failed: unavailable(name, !this.#isAnyUnanswered, outcome.error) };
+    const { wake, reply } = outcome.value;
+    if (reply !== null) this.#time.learn(reply.nowMs, outcome.sentAt.ms);
+    const answer = answerTo(wake, nonce);
+    if (answer !== undefined) return answer as OutcomeWithoutTerm;
+    const isOfAnotherKind = reply !== null && reply.kind !== electionSeats.kind;
+    return {
+      failed: isOfAnotherKind
+        ? new LockKindMismatchError(name, electionSeats.kind, reply.kind)
+        : new CorruptLockDocumentError(name),
+    };
+  }
+
+  #errorOf(answer: Exclude<Answer, 'claimed' | 'taken'>): Error {
+    if (typeof answer === 'object' && 'failed' in answer) return answer.failed;
+    return unavailable(this.#fire.name, !this.#isAnyUnanswered, this.#causeOf(answer));
+  }
+
+  #causeOf(answer: 'outdated' | 'early' | 'full' | { readonly unanswered: unknown }): unknown {
+    const instant = this.#fire.instant.toISOString();
+    switch (answer) {
+      case 'outdated':
+        return new Error(`a fire after ${instant} was claimed before the claim of this one was answered`);
+      case 'early': {
+        const aheadMs = this.#instantMs - this.#time.nowMs();
+        return new Error(`by the server's clock, ${instant} is still ${seconds(aheadMs)} ahead`);
+      }
+      case 'full':
+        return new Error(`the document already has claims of ${String(MAX_JOBS)} jobs, the most it can have`);
+      default:
+        return answer.unanswered ?? new Error('the store did not answer in time');
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// Folder `node-cron`: decides for the tasks of node-cron which process of a fleet runs which fire. A fire is an instant of
+// a job, and its claim is stored like those of scheduled jobs.
+
+import { ProviderClosedError } from '../errors.js';
+import { keepAlive } from '../keep-alive.js';
+import {
+  knownOptions,
+  number,
+  orElse,
+  outOfRange,
+  parseName,
+  shortText,
+  wrongType,
+} from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
+import { engineOf } from '../engine-of.js';
+import type { LockProvider } from '../provider.js';
+import { FireClaim } from './fire-claim.js';
+
+/**
+ * Decides which process of a fleet runs a fire of a task. node-cron 4.4.1 and later take it, as the option
+ * `runCoordinator` of a task or by `setRunCoordinator`.
+ */
+export interface RunCoordinator {
+  /**
+   * Claims the fire.
+   *
+   * @param key - The name of the task and the instant of the fire, as node-cron makes it: `name:2026-01-31T03:00:00.000Z`.
+   * @param ttlMs - No effect, because a claim never ends.
+   * @returns Whether this process runs the fire. Of all processes that ask, one gets `true`.
+   * @throws `TypeError` or `RangeError` for a wrong key. {@link StoreUnavailableError} if the store refused or did not
+   *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if its `outcomeKnown` is
+   *   false, the fire may be claimed, and then no process runs it. {@link UnsupportedServerError},
+   *   {@link CorruptLockDocumentError}, {@link LockKindMismatchError}, {@link ProviderClosedError}. After an error
+   *   node-cron skips the fire in this process.
+   */
+  shouldRun(key: string, ttlMs: number): Promise<boolean>;
+}
+
+/** Options of {@link runCoordinator}. */
+export interface RunCoordinatorOptions {
+  /**
+   * Put before the name of a task, it makes the name of the document that stores the claims of the task. Default:
+   * `node-cron:`. All processes of a fleet need the same one.
+   */
+  prefix?: string | undefined;
+  /**
+   * How long a fire may wait for its decision, in ms, while the store does not answer or the server's clock has not
+   * reached the instant: 1 to 24 h, default 30,000. A background task of node-cron waits for 5,000 ms and skips the fire
+   * after that, so it needs a lower value.
+   */
+  timeoutMs?: number | undefined;
+}
+
+const KEYS: KeysOf<RunCoordinatorOptions> = { prefix: true, timeoutMs: true };
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const MAX_TIMEOUT_MS = 86_400_000;
+
+/**
+ * Makes a coordinator for the `distributed` tasks of node-cron: each fire of a task runs in one process of the fleet.
+ *
+ * Guaranteed: at most one process runs a fire. The claim of a fire is one atomic update, which the server applies only
+ * if no process has claimed this fire or a later one, and only when its own clock has reached the instant. So neither
+ * clocks that differ nor lost replies nor failovers make a fire run twice. A process that dies after its claim takes the
+ * run with it: no other process repeats it.
+ *
+ * Not promised: that two fires do not overlap, because the process that runs the second one knows nothing of the first.
+ * Use a mutex in the task if they must not; its token fences. Nor that a fire runs if the clocks of the processes differ
+ * by more than the time between two fires: a process that is behind may ask for a fire after a later one was claimed.
+ *
+ * Each process needs the same name, expression and time zone for a task. Sends nothing before the first fire.
+ *
+ * @example
+ *   cron.setRunCoordinator(runCoordinator(locks));
+ *   cron.schedule('0 3 * * *', backUp, { name: 'backup', distributed: true });
+ *
+ * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
+ */
+export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOptions): RunCoordinator {
+  const { context } = engineOf(locks).requester;
+  const given = knownOptions(options, 'runCoordinator', KEYS);
+  const prefix = shortText('prefix', orElse(given.prefix, 'node-cron:'));
+  const timeoutMs = number('timeoutMs', orElse(given.timeoutMs, DEFAULT_TIMEOUT_MS), 1, MAX_TIMEOUT_MS);
+  return {
+    async shouldRun(key) {
+      const { task, instant } = parseKey(key);
+      const name = parseName(`${prefix}${task}`);
+      if (context.closing.aborted) throw new ProviderClosedError(name);
+      const claim = new FireClaim(context, {
+        name,
+        job: task,
+        instant,
+        untilMs: context.clock.nowMs() + timeoutMs,
+      });
+      return await keepAlive(claim.settle());
+    },
+  };
+}
+
+/** An instant as `Date.toISOString` writes it. The name of a task may contain colons, and ends before this. */
+const KEY = /^(.+):(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)$/s;
+
+function parseKey(key: string): { readonly task: string; readonly instant: Date } {
+  if (typeof key !== 'string') throw wrongType('key', 'a string', key);
+  const [, task, iso] = KEY.exec(key) ?? [];
+  const instant = new Date(iso ?? NaN);
+  // Before 1970 no instant of a job is legal.
+  if (task === undefined || !(instant.getTime() >= 0)) {
+    throw outOfRange('key', 'the name of a task, a colon and an instant as toISOString writes it', key);
+  }
+  return { task, instant };
+}
