@@ -8,6 +8,8 @@ import type { Elections } from './election/elections.js';
 import { LeaderWatch } from './election/leader-watch.js';
 import { ProviderClosedError } from './errors.js';
 import type { Report } from './events.js';
+import { judge } from './health.js';
+import type { LockProviderHealth } from './health.js';
 import { keepAlive } from './keep-alive.js';
 import { Holds } from './lease/holding/holds.js';
 import { KeeperWatch } from './lease/seat-cache/keeper-watch.js';
@@ -190,6 +192,25 @@ export class Engine {
   async inspect(name: string): Promise<LockSnapshot | null> {
     this.assertOpen();
     return await this.inspector.inspect(name);
+  }
+
+  /** What the parts know of themselves and of the store. Sends nothing. */
+  health(): LockProviderHealth {
+    const { answers } = this.#collection;
+    const nowMs = this.#clock.nowMs();
+    const isStreaming = this.#wakeStream.gaplessSinceMs < Infinity;
+    const streams = [isStreaming, this.elections.leaderWatch.isStreaming].filter(Boolean).length;
+    const listening = isStreaming ? 'change-stream' : null;
+    const vitals = {
+      isClosing: this.#closing.signal.aborted,
+      silence: answers.silence(nowMs),
+      wakeups: this.#wakeStream.isPolling ? 'polling' : listening,
+      answeredMsAgo: answers.answeredMsAgo(nowMs),
+      streams,
+      waiting: this.requester.waiting,
+      ...this.#holds.vitals,
+    } as const;
+    return judge(vitals, this.settings.storeTimeoutMs);
   }
 
   /** Called after a revocation. If this process has the lease with this id, asks the server about the lease at once. */

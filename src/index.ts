@@ -8,6 +8,7 @@ export type {
   DriverUpdateResult,
   DriverUpdated,
 } from './driver-types.js';
+export type { LockProviderHealth } from './health.js';
 export type { RevokeResult } from './admin/inspector.js';
 export type { LeaderElectionOptions, OnFailure, WhyDeposed } from './election/election-options.js';
 export type { DeposedEvent, LeaderElectionEvents } from './election/election-events.js';
@@ -74,6 +75,14 @@ export type { CompositeHandle, HandleFor } from './primitives/composite-handle.j
 export type { Mutex } from './primitives/mutex.js';
 export type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
 export type { Semaphore } from './primitives/semaphore.js';
+export type {
+  WebLock,
+  WebLockInfo,
+  WebLockMode,
+  WebLockOptions,
+  WebLocks,
+  WebLocksSnapshot,
+} from './primitives/web-locks.js';
 export type { LockKind, Mode } from './protocol/lock-document.js';
 export type { LeaseInfo, LockSnapshot, WaiterInfo } from './protocol/replies/snapshot.js';
 export type {

@@ -12,6 +12,7 @@ import { Engine } from './engine.js';
 import { PROVIDER_WARNINGS } from './events.js';
 import { IsolatedEmitter } from './isolated-emitter.js';
 import type { LockProviderEvents, Report } from './events.js';
+import type { LockProviderHealth } from './health.js';
 import { keepAlive } from './keep-alive.js';
 import type { LockHandle } from './lease/holding/lock-handle.js';
 import { parseDrain, parseListFilter, parseRevokeOptions } from './options/admin-options.js';
@@ -36,6 +37,8 @@ import type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
 import { nullAtTimeout } from './primitives/requester.js';
 import { SemaphoreFace } from './primitives/semaphore.js';
 import type { Semaphore } from './primitives/semaphore.js';
+import { WebLocksFace } from './primitives/web-locks.js';
+import type { WebLocks } from './primitives/web-locks.js';
 import type { LockSnapshot } from './protocol/replies/snapshot.js';
 import { parseJobOptions } from './schedule/job-options.js';
 import type { ScheduledJobOptions } from './schedule/job-options.js';
@@ -240,6 +243,26 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     const confirmed = [...result.asked, ...result.evicted].map((id) => this.#engine.confirmLease(id));
     await keepAlive(Promise.all(confirmed));
     return result;
+  }
+
+  /**
+   * Makes locks in the form of the Web Locks API, for code that was written for `navigator.locks`. A name stands for
+   * the reader-writer lock of that name in this collection. Sends nothing.
+   */
+  webLocks(): WebLocks {
+    return new WebLocksFace({
+      requester: this.#engine.requester,
+      open: (name) => this.createReaderWriterLock(name),
+      list: () => this.list(),
+    });
+  }
+
+  /**
+   * What this provider knows about itself and about the store at this moment, for probes and dashboards. Sends nothing
+   * and never throws, also after `close()`.
+   */
+  health(): LockProviderHealth {
+    return this.#engine.health();
   }
 
   /**

@@ -77,6 +77,11 @@ export class LeaderWatch {
     return observer;
   }
 
+  /** Whether its change stream is open. */
+  get isStreaming(): boolean {
+    return this.#watch.isOpen;
+  }
+
   /** Called when the provider has closed, so every observer has ended. */
   async close(): Promise<void> {
     this.#timer?.cancel();

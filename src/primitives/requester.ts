@@ -49,6 +49,7 @@ export class Requester {
   readonly #seatCache: SeatCache;
   readonly #onGrant: () => void;
   readonly #inspect: (name: string) => Promise<LockSnapshot | null>;
+  #waiting = 0;
 
   constructor(
     context: AcquisitionContext,
@@ -62,6 +63,11 @@ export class Requester {
     this.#seatCache = seatCache;
     this.#onGrant = onGrant;
     this.#inspect = inspect;
+  }
+
+  /** How many requests are not answered yet. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   get context(): AcquisitionContext {
@@ -113,8 +119,13 @@ export class Requester {
     return await askWithinChain(name, isHopeless, async (isSingleTry) => {
       const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
       const isNested = held().length > 0;
-      const hold = await this.#hold({ ...target, ...parsed, timeoutMs, startedMs, isNested }, target.keeping);
-      return granted(hold, clock.nowMs() - startedMs);
+      this.#waiting += 1;
+      try {
+        const request = { ...target, ...parsed, timeoutMs, startedMs, isNested };
+        return granted(await this.#hold(request, target.keeping), clock.nowMs() - startedMs);
+      } finally {
+        this.#waiting -= 1;
+      }
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Engine } from '../engine.js';
+import type { LockProviderHealth } from '../health.js';
 import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
 import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -48,6 +49,11 @@ export class Deployment implements Store {
 
   unanswered(): Error {
     return this.#engine.requester.context.collection.unanswered();
+  }
+
+  health(): LockProviderHealth {
+    const health = this.#engine.health();
+    return { ...health, streams: health.streams + (this.#watch.isOpen ? 1 : 0) };
   }
 
   async close(drainMs: number): Promise<void> {

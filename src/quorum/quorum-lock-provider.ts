@@ -14,6 +14,7 @@ import type {
   StoreErrorEvent,
   WakeupsEvent,
 } from '../events.js';
+import type { LockProviderHealth } from '../health.js';
 import { keepAlive } from '../keep-alive.js';
 import { parseDrain } from '../options/admin-options.js';
 import { parseName } from '../options/checks.js';
@@ -38,6 +39,16 @@ import { StoreHealth } from './store-health.js';
 export interface OfStore {
   /** The index of the store in the list of databases; 0 is the first. */
   readonly store: number;
+}
+
+/** What a {@link QuorumLockProvider} knows about itself at this moment. */
+export interface QuorumHealth {
+  /** Whether a majority of the stores is healthy. */
+  readonly healthy: boolean;
+  /** Why single stores are not healthy; each sentence names its store. Not empty if a minority is not healthy. */
+  readonly reasons: readonly string[];
+  /** What is known of each store and of the seats in it, in the order of the databases. */
+  readonly stores: readonly LockProviderHealth[];
 }
 
 /**
@@ -154,6 +165,22 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     throw new TypeError(
       `${call}: a quorum has no semaphores, because a majority of counters does not bound their sum; use a LockProvider`,
     );
+  }
+
+  /**
+   * What this provider knows about itself and about its stores at this moment. Sends nothing and never throws. It is
+   * healthy if a majority of its stores is.
+   */
+  health(): QuorumHealth {
+    const { stores, majority } = this.#quorum;
+    const healths = stores.map((store) => store.health());
+    return {
+      healthy: healths.filter(({ healthy }) => healthy).length >= majority,
+      reasons: healths.flatMap(({ reasons }, index) =>
+        reasons.map((reason) => `store ${String(index)}: ${reason}`),
+      ),
+      stores: healths,
+    };
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { LossCause } from '../errors.js';
+import type { LockProviderHealth } from '../health.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { LeaseTerms } from '../options/provider-options.js';
@@ -52,5 +53,7 @@ export interface Store {
   inspect(name: string): Promise<LockSnapshot | null>;
   /** An error that says why there is no answer yet, as far as the driver knows. */
   unanswered(): Error;
+  /** What is known of the store and of its seats. Sends nothing. */
+  health(): LockProviderHealth;
   close(drainMs: number): Promise<void>;
 }

@@ -8,6 +8,7 @@ import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
 import type { StoredFields } from '../protocol/seats.js';
+import type { AnswerLog } from './answer-log.js';
 import { Handshake } from './handshake.js';
 import type { ServerKind } from './handshake.js';
 import { BSON_OPTIONS, StoreCalls } from './store-calls.js';
@@ -80,9 +81,14 @@ export class LockCollection {
     this.#db = db;
     this.#settings = settings;
     this.#clock = clock;
-    this.#calls = new StoreCalls(db, this.name, clock, report);
+    this.#calls = new StoreCalls(db, this.name, clock, report, settings.storeTimeoutMs);
     this.serverClock = new ServerClock(clock);
     this.#handshake = new Handshake(this.#calls, this.serverClock, settings, clock);
+  }
+
+  /** When the store answered, and whether it does now. */
+  get answers(): AnswerLog {
+    return this.#calls.answers;
   }
 
   /** The time bound of an ordinary call, in ms. */

@@ -5,6 +5,7 @@ import { clientOf } from '../driver-types.js';
 import type { DriverCommandOptions, DriverDb } from '../driver-types.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
+import { AnswerLog } from './answer-log.js';
 import { Connection } from './connection.js';
 import { codeOf, isNotImplemented, outcomeOfError } from './outcome.js';
 import type { Done, Outcome, Refused, Unknown } from './outcome.js';
@@ -47,6 +48,7 @@ export type Purpose = 'transition' | 'extension' | 'read' | 'index' | 'hello';
 
 /** Sends single commands to the store, each with a time bound and one of three outcomes. */
 export class StoreCalls {
+  readonly answers: AnswerLog;
   readonly #db: DriverDb;
   readonly #collectionName: string;
   readonly #clock: Clock;
@@ -55,7 +57,9 @@ export class StoreCalls {
   readonly #connection: Connection;
   readonly #transitions: TransitionLimiter;
 
-  constructor(db: DriverDb, collectionName: string, clock: Clock, report: Report) {
+  /** @param boundMs - The time bound of an ordinary call. */
+  constructor(db: DriverDb, collectionName: string, clock: Clock, report: Report, boundMs: number) {
+    this.answers = new AnswerLog(boundMs);
     this.#db = db;
     this.#collectionName = collectionName;
     this.#clock = clock;
@@ -136,9 +140,11 @@ export class StoreCalls {
       unanswered.catch(() => undefined);
       const done = await (during === 'transition' ? this.#transitions.pass(giveUp.signal, send) : send());
       throwIfReplyFailed(done.value, mayFailInPart);
+      this.answers.answered(this.#clock.nowMs());
       return done;
     } catch (error) {
       const failure = this.#failureOf(error, during);
+      this.#note(failure, startedMs);
       if (expected?.has(codeOf(error) ?? 0) !== true) {
         this.#report('storeError', { lockName, during, error: failure.error });
       }
@@ -154,6 +160,13 @@ export class StoreCalls {
       timer?.cancel();
       unwatch?.();
     }
+  }
+
+  /** A refusal of the driver is no answer, and tells nothing about the store. */
+  #note(failure: Refused | Unknown, startedMs: number): void {
+    const nowMs = this.#clock.nowMs();
+    if (failure.type === 'unknown') this.answers.unanswered(startedMs, nowMs, failure.error);
+    else if (failure.byServer) this.answers.answered(nowMs);
   }
 
   #failureOf(error: unknown, during: Purpose): Refused | Unknown {

@@ -69,6 +69,7 @@ const EVERYWHERE: readonly string[] = [
     'keep-alive',
     'caller-frames',
     'portrait',
+    'health',
     'warnings',
     'abort-listeners',
     'scope',

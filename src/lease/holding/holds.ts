@@ -134,6 +134,20 @@ export class Holds implements HandleHolds, SeatListener {
     Holds.#forgotten.untrack(handle);
   }
 
+  /** How many holds there are, and the least share of a lease that is left, of those that are extended. */
+  get vitals(): { readonly held: number; readonly leastLeaseShare: number | null } {
+    let held = 0;
+    let leastLeaseShare: number | null = null;
+    for (const seat of this.#monitor.allSeats) {
+      held += seat.holds.length;
+      if (seat.revocation !== undefined) continue;
+      const { leaseMs, clockAllowanceMs } = seat.grant.terms;
+      const share = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));
+      leastLeaseShare = Math.min(leastLeaseShare ?? 1, share);
+    }
+    return { held, leastLeaseShare };
+  }
+
   requestReleaseOfAll(): void {
     for (const seat of this.#monitor.allSeats) {
       for (const { event } of seat.requestRelease()) this.#report('releaseRequested', event);

@@ -56,8 +56,13 @@ export class DocumentWatch {
     });
   }
 
+  /** Whether the stream is open, for some of the watched documents at least. */
+  get isOpen(): boolean {
+    return this.#stream.state === 'streaming';
+  }
+
   get isStreaming(): boolean {
-    return this.#stream.state === 'streaming' && this.#coversAll();
+    return this.isOpen && this.#coversAll();
   }
 
   watch(name: string, watcher: DocumentWatcher): () => void {

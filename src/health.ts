@@ -1,0 +1,61 @@
+import { seconds } from './error-text.js';
+import type { Wakeups } from './options/provider-options.js';
+
+/** What a provider knows about itself at this moment, for probes and dashboards. */
+export interface LockProviderHealth {
+  /**
+   * False if the provider is closing or closed, if the store has not answered for longer than `storeTimeoutMs` although
+   * it was asked, or if less than a quarter of a lease is left because its extensions have failed. True for a provider
+   * that has asked the store for nothing lately.
+   */
+  readonly healthy: boolean;
+  /** Why it is not healthy, a sentence for each cause; empty if it is. */
+  readonly reasons: readonly string[];
+  /** How waiters are woken now; `null` while nothing waits, and while the change stream is being opened. */
+  readonly wakeups: Wakeups | null;
+  /** The time since the last answer of the store to a command, in whole ms; `null` before the first one. */
+  readonly answeredMsAgo: number | null;
+  /**
+   * The least share of a lease that is left, of all leases that the process has and that are not revoked: 1 right after
+   * an extension, above 0.6 while extensions are answered in time, 0 when a hold is doubtful. `null` if the process has
+   * no lease.
+   */
+  readonly leastLeaseShare: number | null;
+  /** How many change streams are open. */
+  readonly streams: number;
+  /** How many holds the callers of this provider have; kept seats that nobody uses are not counted. */
+  readonly held: number;
+  /** How many requests of this provider are not answered yet. */
+  readonly waiting: number;
+}
+
+/** What the parts of a provider tell of themselves. */
+export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> {
+  readonly isClosing: boolean;
+  /** Since when commands get no answer; `undefined`: they do, or none was sent lately. */
+  readonly silence: Silence | undefined;
+}
+
+/** The store was asked, and does not answer. */
+export interface Silence {
+  readonly forMs: number;
+  /** Why, as far as the driver knows. */
+  readonly error: unknown;
+}
+
+/** A hold may begin with a third of its lease, and is extended at once then. */
+const LEAST_SHARE = 1 / 4;
+
+export function judge({ isClosing, silence, ...vitals }: Vitals, storeTimeoutMs: number): LockProviderHealth {
+  const { leastLeaseShare } = vitals;
+  const reasons: string[] = [];
+  if (isClosing) reasons.push('the provider is closed, or about to close');
+  if (silence !== undefined && silence.forMs > storeTimeoutMs) {
+    const why = silence.error instanceof Error ? `: ${silence.error.message}` : '';
+    reasons.push(`the store has not answered for ${seconds(silence.forMs)}${why}`);
+  }
+  if (leastLeaseShare !== null && leastLeaseShare < LEAST_SHARE) {
+    reasons.push(`only ${String(Math.floor(100 * leastLeaseShare))} % of a lease is left`);
+  }
+  return { healthy: reasons.length === 0, reasons, ...vitals };
+}
