@@ -52,7 +52,11 @@ const answer = ({ coordinator }: One, task: string, instantMs: number): Promise<
  * Plays a task that fires every second: each process asks at each instant by its own clock, which is ahead of the
  * server's by so much. Returns, for each instant, how many processes were told to run it.
  */
-async function fire(all: readonly One[], instants: readonly number[], aheadMs: readonly number[]): Promise<readonly number[]> {
+async function fire(
+  all: readonly One[],
+  instants: readonly number[],
+  aheadMs: readonly number[],
+): Promise<readonly number[]> {
   const runs = new Map(instants.map((instant) => [instant, 0]));
   const played = all.map(async ({ member, coordinator }, index) => {
     const asked = instants.map(async (instant) => {
@@ -176,7 +180,9 @@ describe('a coordinator for node-cron', () => {
     await fleet.until(locks.acquireMutex('node-cron:mutex'));
     expect(await rejection(answer(one, 'mutex', inMs(-1_000)))).toBeInstanceOf(LockKindMismatchError);
     const collection = one.member.db.collection<{ _id: string }>('distributed.locks');
-    await fleet.until(collection.insertOne({ _id: 'node-cron:corrupt', kind: 'election' } as { _id: string }));
+    await fleet.until(
+      collection.insertOne({ _id: 'node-cron:corrupt', kind: 'election' } as { _id: string }),
+    );
     expect(await rejection(answer(one, 'corrupt', inMs(-1_000)))).toBeInstanceOf(CorruptLockDocumentError);
   });
 
@@ -195,7 +201,11 @@ describe('wrong values', () => {
   const { locks } = member;
 
   it.each([
-    ['an unknown option', { prefixes: 'x' }, /unknown option "prefixes" of runCoordinator; did you mean "prefix"\?/],
+    [
+      'an unknown option',
+      { prefixes: 'x' },
+      /unknown option "prefixes" of runCoordinator; did you mean "prefix"\?/,
+    ],
     ['a prefix that is no string', { prefix: 7 }, /prefix must be a string, got 7/],
     ['a timeout below its range', { timeoutMs: 0 }, /timeoutMs must be between 1 and 86400000, got 0/],
     ['options that are no object', 'x', /options must be an object/],
@@ -207,11 +217,16 @@ describe('wrong values', () => {
     ['no provider', undefined],
     ['null', null],
     ['another object', {}],
-    ['a provider of quorums', new QuorumLockProvider(['a', 'b', 'c'].map((name) => member.db.client.db(name)))],
+    [
+      'a provider of quorums',
+      new QuorumLockProvider(['a', 'b', 'c'].map((name) => member.db.client.db(name))),
+    ],
   ])('%s instead of a LockProvider is refused', (_, given) => {
     expect(thrown(() => runCoordinator(given as LockProvider))).toMatchObject({
       name: 'TypeError',
-      message: expect.stringMatching(/^locks must be a LockProvider of this copy of the library, got /) as string,
+      message: expect.stringMatching(
+        /^locks must be a LockProvider of this copy of the library, got /,
+      ) as string,
     });
   });
 
