@@ -18,6 +18,7 @@ const steps: readonly Step[] = [
   { what: 'every public name documented', command: ['typedoc', '--emit', 'none'] },
   { what: 'package metadata', command: ['publint', '--strict'] },
   { what: 'types of the package', command: ['attw', '--pack', '.'] },
+  { what: 'size of each import', command: ['tsx', 'test/package/sizes.ts'] },
   { what: 'packed, installed and used', command: ['tsx', 'test/package/check.ts'] },
 ];
 
@@ -38,5 +39,7 @@ for (const [index, { what, command }] of steps.entries()) {
     process.exit(1);
   }
   console.log(`ok, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+  for (const line of stdout.split('\n').filter((each) => each.startsWith('leasehold size:')))
+    console.log(line);
 }
 console.log(`leasehold check: all ${steps.length} steps passed`);
