@@ -13,9 +13,17 @@ describe('the packed library', () => {
     expect(printed).not.toMatch(/ExperimentalWarning|LeaseholdWarning/);
   });
 
-  test('has a project for each test runner, bundler and runtime that the documentation names', () => {
+  test('has a project for each framework, test runner, bundler and runtime that the documentation names', () => {
     expect(names).toEqual(
-      expect.arrayContaining(['bundlers', 'jest-29', 'jest-30', 'runtimes', 'typescript']),
+      expect.arrayContaining([
+        'bundlers',
+        'express',
+        'jest-29',
+        'jest-30',
+        'nestjs',
+        'runtimes',
+        'typescript',
+      ]),
     );
   });
 });

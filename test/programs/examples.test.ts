@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-import { runToEnd } from '../../lab/processes/child.js';
+import { eventually } from '../../lab/patience.js';
+import { Child, runToEnd } from '../../lab/processes/child.js';
 import { fromSources, ROOT } from '../../lab/processes/program.js';
 import { OwnDatabase } from '../support/test-provider.js';
 
@@ -73,11 +74,49 @@ test('the fenced update: the holder with the older token is refused', async () =
   ]);
 });
 
+test('the queue worker: two workers do each task once, those of one account in their order', async () => {
+  const printed = await run('queue-worker', 2);
+  const lines = printed.flat().filter((line) => line.startsWith('did '));
+  for (const account of ['ann', 'bob', 'cy']) {
+    for (const ofWorker of printed) {
+      const done = ofWorker.filter((line) => line.startsWith(`did ${account}-`));
+      expect(done).toEqual([...done].sort());
+    }
+  }
+  expect([...lines].sort()).toEqual(
+    ['ann', 'bob', 'cy'].flatMap((account) => [1, 2, 3].map((number) => `did ${account}-${number}`)),
+  );
+});
+
+test('the graceful shutdown: work stops at a safe point, the lock is free at once, and the process ends by itself', async () => {
+  await using database = new OwnDatabase();
+  const env = { MONGODB_URI: database.uri, MONGODB_DATABASE: database.name };
+  await using service = new Child(fromSources('examples/graceful-shutdown.ts'), { env });
+  const { locks } = await database.connected();
+  await eventually('the service works', () => service.stdout.includes('imports'));
+  const [, port] = /port (\d+)/.exec(service.stdout) ?? [];
+  expect((await fetch(`http://127.0.0.1:${String(port)}/`)).status).toBe(200);
+  service.signal('SIGTERM');
+  expect(await service.ended).toEqual({ code: 0, signal: null });
+  expect(service.stdout.split('\n').slice(1, -1)).toEqual([
+    'imports',
+    'ends',
+    'stopped at a safe point',
+    'ended',
+  ]);
+  expect(service.stderr).toBe('');
+  const lock = await locks.tryAcquireMutex('importer');
+  expect(lock?.isHeld).toBe(true);
+  await lock?.release();
+});
+
 test('every example has a test here', () => {
   expect(readdirSync(join(ROOT, 'examples')).sort()).toEqual([
     'election-and-job.ts',
     'fenced-update.ts',
+    'graceful-shutdown.ts',
     'mutex.ts',
+    'queue-worker.ts',
     'reader-writer-lock.ts',
     'semaphore.ts',
     'several-locks.ts',

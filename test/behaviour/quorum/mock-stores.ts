@@ -194,6 +194,10 @@ export class MockStore implements Store {
     return new Error('no answer yet');
   }
 
+  health(): never {
+    throw new Error('not mocked');
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -126,7 +126,7 @@ describe('in a small pool', () => {
 
   it('a command that never had its turn is reported as not applied', async () => {
     const { db } = await testProvider({ createIndexes: false }, { maxPoolSize: 2 });
-    const calls = new StoreCalls(db, 'locks', systemClock, () => undefined);
+    const calls = new StoreCalls(db, 'locks', systemClock, () => undefined, 5_000);
     whenTestEnds(() => {
       calls.close();
     });

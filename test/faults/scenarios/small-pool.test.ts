@@ -144,7 +144,7 @@ describe('a busy pool', () => {
 
   it('with a waitQueueTimeoutMS tells that a command without a connection was not sent', async () => {
     const user = await testProvider({ createIndexes: false }, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
-    const calls = new StoreCalls(user.db, 'locks', systemClock, () => undefined);
+    const calls = new StoreCalls(user.db, 'locks', systemClock, () => undefined, 5_000);
     whenTestEnds(() => {
       calls.close();
     });
