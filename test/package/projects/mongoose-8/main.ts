@@ -1,8 +1,10 @@
-import { ok, rejects, strictEqual } from 'node:assert';
+import { deepStrictEqual, ok, rejects, strictEqual } from 'node:assert';
 
 import { LockProvider, StaleTokenError, fencedTransaction, fencedUpdateOne } from 'leasehold';
 import { QuorumLockProvider } from 'leasehold/quorum';
 import mongoose from 'mongoose';
+
+import { Product, sell } from './stock.js';
 
 const Account = mongoose.model('Account', new mongoose.Schema({ owner: String, balance: Number }));
 
@@ -28,6 +30,14 @@ const doubled = await fencedTransaction(connection.getClient(), lock, async (ses
 });
 strictEqual(doubled, 2);
 await lock.release();
+
+await Product.create({ sku: 'tea', inStock: 10 });
+const left = await Promise.all([1, 2, 3].map(() => sell(locks, 'tea', 3)));
+deepStrictEqual(
+  left.sort((a, b) => a - b),
+  [1, 4, 7],
+);
+await rejects(sell(locks, 'tea', 3), RangeError);
 
 const client = connection.getClient();
 const quorum = new QuorumLockProvider(['a', 'b', 'c'].map((name) => client.db(`mongoose-${name}`)));
