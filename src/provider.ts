@@ -245,22 +245,12 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return result;
   }
 
-  /**
-   * Makes locks in the form of the Web Locks API, for code that was written for `navigator.locks`. A name stands for
-   * the reader-writer lock of that name in this collection. Sends nothing.
-   */
+  /** Makes locks in the form of the Web Locks API: a name stands for the reader-writer lock of that name. Sends nothing. */
   webLocks(): WebLocks {
-    return new WebLocksFace({
-      requester: this.#engine.requester,
-      open: (name) => this.createReaderWriterLock(name),
-      list: () => this.list(),
-    });
+    return new WebLocksFace(this.#engine.requester, this);
   }
 
-  /**
-   * What this provider knows about itself and about the store at this moment, for probes and dashboards. Sends nothing
-   * and never throws, also after `close()`.
-   */
+  /** What this provider knows about itself and the store at this moment. Sends nothing and never throws. */
   health(): LockProviderHealth {
     return this.#engine.health();
   }

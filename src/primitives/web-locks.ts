@@ -99,21 +99,22 @@ type Callback<T> = (lock: WebLock | null) => T | Promise<T>;
 /** A callback of any of the forms of `request`. Only with `ifAvailable` it may get `null`. */
 type GivenCallback<T> = (lock: never) => T | Promise<T>;
 
-/** What the locks need of their provider. */
-interface WebLocksParts {
-  readonly requester: Requester;
-  readonly open: (name: string) => ReaderWriterLock;
-  readonly list: () => AsyncIterable<LockSnapshot>;
+/** The provider, as the locks see it. */
+interface WebLocksProvider {
+  createReaderWriterLock(name: string): ReaderWriterLock;
+  list(): AsyncIterable<LockSnapshot>;
 }
 
 const KEYS: KeysOf<WebLockOptions> = { mode: true, ifAvailable: true, signal: true, steal: true };
 
 /** @internal */
 export class WebLocksFace implements WebLocks {
-  readonly #parts: WebLocksParts;
+  readonly #requester: Requester;
+  readonly #provider: WebLocksProvider;
 
-  constructor(parts: WebLocksParts) {
-    this.#parts = parts;
+  constructor(requester: Requester, provider: WebLocksProvider) {
+    this.#requester = requester;
+    this.#provider = provider;
   }
 
   async request<T>(
@@ -125,7 +126,7 @@ export class WebLocksFace implements WebLocks {
     if (typeof last !== 'function') throw wrongType('callback', 'a function', last);
     const callback = last as Callback<T>;
     const { mode, ifAvailable, signal } = parseOptions(options);
-    const lock = this.#parts.open(name);
+    const lock = this.#provider.createReaderWriterLock(name);
     if (name.startsWith('-'))
       throw notSupported(`a name that begins with "-", such as ${JSON.stringify(name)}`);
     const work = (hold: LockHandle): T | Promise<T> => callback(new HeldWebLock(hold, mode));
@@ -135,13 +136,13 @@ export class WebLocksFace implements WebLocks {
     }
     const hold = await (isShared ? lock.tryAcquireRead() : lock.tryAcquireWrite());
     if (hold === null) return await callback(null);
-    return await this.#parts.requester.use(() => Promise.resolve(hold), work);
+    return await this.#requester.use(() => Promise.resolve(hold), work);
   }
 
   async query(): Promise<WebLocksSnapshot> {
     const held: WebLockInfo[] = [];
     const pending: WebLockInfo[] = [];
-    for await (const { name, kind, holders, waiters } of this.#parts.list()) {
+    for await (const { name, kind, holders, waiters } of this.#provider.list()) {
       if (kind !== 'reader-writer') continue;
       held.push(...holders.map((holder) => infoOf(name, holder)));
       pending.push(...waiters.map((waiter) => infoOf(name, waiter)));
