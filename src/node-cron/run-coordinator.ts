@@ -28,10 +28,10 @@ export interface RunCoordinator {
    * @param key - The name of the task and the instant of the fire, as node-cron makes it: `name:2026-01-31T03:00:00.000Z`.
    * @param ttlMs - No effect, because a claim never ends.
    * @returns Whether this process runs the fire. Of all processes that ask, one gets `true`.
-   * @throws `TypeError` or `RangeError` for a wrong key. {@link StoreUnavailableError} if the store refused or did not
+   * @throws `TypeError` or `RangeError` for a wrong key. `StoreUnavailableError` if the store refused or did not
    *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if its `outcomeKnown` is
-   *   false, the fire may be claimed, and then no process runs it. {@link UnsupportedServerError},
-   *   {@link CorruptLockDocumentError}, {@link LockKindMismatchError}, {@link ProviderClosedError}. After an error
+   *   false, the fire may be claimed, and then no process runs it. `UnsupportedServerError`,
+   *   `CorruptLockDocumentError`, `LockKindMismatchError`, `ProviderClosedError`. After an error
    *   node-cron skips the fire in this process.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;

@@ -238,10 +238,8 @@ it('the replica set in memory', () => {
   resultOf(() => set.advance(1)).toBeVoid();
   expectTypeOf(() => set.now()).returns.toEqualTypeOf<Date>();
   expectTypeOf(() => new LockProvider(set.db('app'))).returns.toEqualTypeOf<LockProvider>();
-  neverCalled(
-    () => {
-      // @ts-expect-error -- `electionMs`
-      set.stepDown({ election: 1 });
-    },
-  );
+  neverCalled(() => {
+    // @ts-expect-error -- `electionMs`
+    set.stepDown({ election: 1 });
+  });
 });
