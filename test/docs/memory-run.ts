@@ -7,6 +7,7 @@ import ts from 'typescript';
 import { expect } from 'vitest';
 
 import * as leasehold from '../../src/index.js';
+import * as nodeCron from '../../src/node-cron/index.js';
 import * as quorum from '../../src/quorum/index.js';
 import * as testing from '../../src/testing/index.js';
 import type { CodeBlock } from './pages.js';
@@ -60,6 +61,7 @@ export class MemorySurroundings implements AsyncDisposable {
   readonly #require = (specifier: string): unknown => {
     const modules: Readonly<Record<string, unknown>> = {
       leasehold,
+      'leasehold/node-cron': nodeCron,
       'leasehold/quorum': quorum,
       'leasehold/testing': testing,
       mongodb: { MongoClient: this.#clientClass() },
