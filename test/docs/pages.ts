@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { anchorOf } from '../../docs/.vitepress/markdown.js';
+
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** One page of the documentation in the repository. */
@@ -89,13 +91,7 @@ export function resolveLink(from: Page, target: string): { readonly path: string
 
 /** The anchors of a page's headings, as GitHub makes them. */
 export const anchors = (of: Page): readonly string[] =>
-  [...of.text.replaceAll(BLOCK, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .trim()
-      .replaceAll(' ', '-'),
-  );
+  [...of.text.replaceAll(BLOCK, '').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
 /** The first cells of the table below this heading, without their backticks. */
 export function firstCells(of: Page, heading: string): readonly string[] {

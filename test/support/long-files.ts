@@ -17,6 +17,7 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/environments/secondaries.test.ts',
   'behaviour/processes/processes.polling.test.ts',
   'package/projects.test.ts',
+  'docs/site/site.test.ts',
   'programs/demo.test.ts',
   'judge/oplog-replay.test.ts',
   'lab/fault-cluster.test.ts',

@@ -1,0 +1,21 @@
+import { existsSync } from 'node:fs';
+
+import { chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** An installed Chromium; undefined if there is none. Nothing is downloaded. */
+export const chromiumPath: string | undefined = PLACES.find(existsSync);
+
+/** A browser with a fresh profile that sends nothing of its own. As root it runs only without its sandbox. */
+export async function startBrowser(): Promise<Browser> {
+  if (chromiumPath === undefined) throw new Error(`no Chromium at ${PLACES.join(', ')}`);
+  return await chromium.launch({
+    executablePath: chromiumPath,
+    args: [
+      ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    ],
+  });
+}
