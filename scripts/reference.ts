@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { Application, Comment, DeclarationReflection, ReflectionKind } from 'typedoc';
-import type { PageDefinition, ProjectReflection, RouterTarget, TypeDocOptions } from 'typedoc';
+import type { PageDefinition, ProjectReflection, TypeDocOptions } from 'typedoc';
 import { MemberRouter } from 'typedoc-plugin-markdown';
 
 import { ENTRIES } from './entries.js';
@@ -55,8 +55,8 @@ const entryOf = (name: DeclarationReflection): string =>
   (name.parent?.name ?? '').replace(/^src/, 'leasehold');
 
 class SubjectRouter extends MemberRouter {
-  override buildPages(project: ProjectReflection): PageDefinition<RouterTarget>[] {
-    const isEntry = ({ model }: PageDefinition<RouterTarget>): boolean =>
+  override buildPages(project: ProjectReflection): PageDefinition[] {
+    const isEntry = ({ model }: PageDefinition): boolean =>
       model instanceof DeclarationReflection && model.kindOf(ReflectionKind.Module);
     return super.buildPages(project).filter((page) => !isEntry(page));
   }
@@ -90,16 +90,15 @@ function summaryOf(name: DeclarationReflection): string {
 }
 
 async function writeIndex(names: readonly DeclarationReflection[]): Promise<void> {
-  const sections = bySubject(names).map(([subject, found]) => {
-    const rows = found.map(
-      (name) => `| [\`${name.name}\`](${pageOf(name)}.md) | \`${entryOf(name)}\` | ${summaryOf(name)} |`,
-    );
-    return [`## ${subject}`, '', '| name | exported by | |', '| --- | --- | --- |', ...rows, ''].join('\n');
-  });
-  await writeFile(
-    join(out, 'index.md'),
-    ['# Reference', '', 'Every public name, by subject.', '', ...sections].join('\n'),
+  const rowOf = (name: DeclarationReflection): string => {
+    const entry = entryOf(name) === 'leasehold' ? '' : ` From \`${entryOf(name)}\`.`;
+    return `| [\`${name.name}\`](${pageOf(name)}.md) | ${summaryOf(name)}${entry} |`;
+  };
+  const sections = bySubject(names).map(([subject, found]) =>
+    [`## ${subject}`, '', '| name | what it is |', '| --- | --- |', ...found.map(rowOf), ''].join('\n'),
   );
+  const intro = 'Every public name, by subject. `leasehold` exports it, unless its line says otherwise.';
+  await writeFile(join(out, 'index.md'), ['# Reference', '', intro, '', ...sections].join('\n'));
   const sidebar = bySubject(names).map(([subject, found]) => ({
     text: subject,
     collapsed: true,

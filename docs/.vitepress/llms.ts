@@ -12,9 +12,12 @@ async function textOf(srcDir: string, page: string): Promise<string> {
   return text.replaceAll(/(?<=\]\()[^)\s]+(?=\))/g, (target) => siteTarget(page, target));
 }
 
-/** The first sentences of a page, below its title. */
+/** The first sentence below the title of a page, without its links; empty if the page begins with something else. */
 const summaryOf = (text: string): string =>
-  /^# .+\n+(?!```|\||-|<)([\s\S]+?)\n\n/.exec(text)?.[1]?.replaceAll(/\s+/g, ' ') ?? '';
+  /^# .+\n+(?!```|\||-|<)([\s\S]+?\.)\s/
+    .exec(text)?.[1]
+    ?.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll(/\s+/g, ' ') ?? '';
 
 /**
  * Writes what language models read (https://llmstxt.org): `llms.txt` lists the pages, `llms-full.txt` has the text of all

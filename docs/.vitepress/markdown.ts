@@ -59,7 +59,7 @@ function drawDiagrams(md: MarkdownRenderer): void {
 
 export const markdown: MarkdownOptions = {
   anchor: { slugify: anchorOf },
-  theme: { light: 'github-light-high-contrast', dark: 'github-dark' },
+  theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
   // GitHub knows neither, and the texts of the pages mean what they say.
   attrs: { disable: true },
   config: (md) => {

@@ -4,7 +4,7 @@ import { defineComponent, h, onMounted, ref, useId, watch } from 'vue';
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
 /** Below this width in px a wide diagram scrolls rather than shrink: its text would be too small. */
-const NARROWEST = 640;
+const NARROWEST = 560;
 
 interface Scheme {
   readonly background: string;
