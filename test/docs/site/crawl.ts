@@ -57,9 +57,9 @@ export async function crawl(browser: Browser, url: string): Promise<Crawled> {
     for (const link of seen.links) {
       const { origin, pathname, hash } = new URL(link);
       if (origin !== url) continue;
-      if (hash !== '')
-        anchors.push({ from: path, path: pathname, anchor: decodeURIComponent(hash.slice(1)) });
-      open.push(pathname);
+      const to = pathname.replace(/\/index\.html$/, '/');
+      if (hash !== '') anchors.push({ from: path, path: to, anchor: decodeURIComponent(hash.slice(1)) });
+      open.push(to);
     }
   }
   await page.close();
