@@ -3,7 +3,16 @@ import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  { ignores: ['dist/', 'docs/api/', 'coverage/', '.cache/', 'test/package/consumer/', 'test/package/projects/'] },
+  {
+    ignores: [
+      'dist/',
+      'docs/api/',
+      'coverage/',
+      '.cache/',
+      'test/package/consumer/',
+      'test/package/projects/',
+    ],
+  },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {
