@@ -60,6 +60,7 @@ function drawDiagrams(md: MarkdownRenderer): void {
 export const markdown: MarkdownOptions = {
   anchor: { slugify: anchorOf },
   theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
+  languageAlias: { mjs: 'js', cjs: 'js', mts: 'ts', cts: 'ts' },
   // GitHub knows neither, and the texts of the pages mean what they say.
   attrs: { disable: true },
   config: (md) => {
