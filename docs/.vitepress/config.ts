@@ -27,7 +27,7 @@ export default defineConfig({
   vite: { build: { chunkSizeWarningLimit: 2_000 } },
   themeConfig: {
     nav: [
-      { text: 'Start', link: '/installation' },
+      { text: 'Start', link: '/start' },
       { text: 'Guides', link: '/mutex' },
       { text: 'How it works', link: '/guarantees' },
       { text: 'Reference', link: '/api/' },

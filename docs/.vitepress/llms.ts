@@ -31,11 +31,7 @@ export async function writeTextsForModels({ pages, srcDir, outDir, site }: SiteC
     await mkdir(dirname(join(outDir, page)), { recursive: true });
     await writeFile(join(outDir, page), text);
   }
-  const sections = SECTIONS.map((section) => ({
-    ...section,
-    pages: section.pages.filter(([, page]) => texts.has(page)),
-  }));
-  const list = sections.map(({ text: heading, pages: listed }) => {
+  const list = SECTIONS.map(({ text: heading, pages: listed }) => {
     const lines = listed.map(([title, page]) => {
       const summary = summaryOf(texts.get(page) ?? '');
       return `- [${title}](${site.base}${page})${summary === '' ? '' : `: ${summary}`}`;
@@ -45,6 +41,6 @@ export async function writeTextsForModels({ pages, srcDir, outDir, site }: SiteC
   const reference = `## Reference\n\n- [Every public name](${site.base}api/index.md)\n`;
   const head = `# ${site.title}\n\n> ${site.description}\n`;
   await writeFile(join(outDir, 'llms.txt'), [head, ...list, reference].join('\n'));
-  const all = sections.flatMap((section) => section.pages.map(([, page]) => texts.get(page) ?? ''));
+  const all = SECTIONS.flatMap((section) => section.pages.map(([, page]) => texts.get(page) ?? ''));
   await writeFile(join(outDir, 'llms-full.txt'), [head, ...all].join('\n'));
 }

@@ -97,13 +97,17 @@ export function referenceSidebar(): DefaultTheme.SidebarItem[] {
   return JSON.parse(readFileSync(file, 'utf8')) as DefaultTheme.SidebarItem[];
 }
 
+function entry([text, page]: Section['pages'][number]): DefaultTheme.SidebarItem {
+  if (!existsSync(join(docs, page))) throw new Error(`the sidebar has docs/${page}, which does not exist`);
+  return { text, link: `/${page}` };
+}
+
+/** A page without a file ends the build. */
 export function sidebar(): DefaultTheme.SidebarItem[] {
   const sections = SECTIONS.map(({ text, pages, isFolded }) => ({
     text,
     ...(isFolded === undefined ? {} : { collapsed: isFolded }),
-    items: pages
-      .filter(([, page]) => existsSync(join(docs, page)))
-      .map(([title, page]) => ({ text: title, link: `/${page}` })),
+    items: pages.map(entry),
   }));
   return [...sections, { text: 'Reference', collapsed: true, items: referenceSidebar() }];
 }
