@@ -33,12 +33,22 @@ const command = new Command('simulate')
   .option('--runs <number>', 'so many seeds', positive)
   .option('--minutes <number>', 'as many seeds as fit into this time', positive)
   .option('--only <parts>', `these parts alone: ${Object.keys(PARTS).join(',')}`, partsOf)
+  .option('--processes <number>', 'so many processes in each world', positive)
+  .option('--idle <ms>', 'the longest pause of a caller between two requests', positive)
+  .option('--length <seconds>', 'for how long faults happen in each world', positive)
+  .option('--twice', 'run each seed twice, and compare the traces', false)
   .option('--plan <path>', 'the plan in this file, as a failing run has written it')
   .option('--no-shrink', 'do not search for a smaller plan that fails alike')
   .parse();
 
 await using program = await buildProgram(new URL('./simulate.ts', import.meta.url));
-const args = ['--enable-source-maps', program.path, JSON.stringify(command.opts<SimulateOptions>())];
+// Most objects of a run live shortly: a larger space for new ones halves the work of the garbage collector.
+const args = [
+  '--enable-source-maps',
+  '--max-semi-space-size=64',
+  program.path,
+  JSON.stringify(command.opts<SimulateOptions>()),
+];
 const child = spawn(process.execPath, args, { stdio: 'inherit' });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 const [code] = (await once(child, 'exit')) as [number | null];

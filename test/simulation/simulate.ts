@@ -1,10 +1,11 @@
 // Runs the whole library in simulated replica sets, one seed after the other, until the time is over or a judge finds
 // something.
+import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { drawPlan } from './plan/draw-plan.js';
-import type { Part } from './plan/draw-plan.js';
+import type { Part, Wanted } from './plan/draw-plan.js';
 import type { Plan } from './plan/plan.js';
 import { inWords, Report } from './report.js';
 import { hashOf, runPlan, traceOf } from './run-plan.js';
@@ -17,6 +18,13 @@ export interface SimulateOptions {
   readonly runs?: number;
   readonly minutes?: number;
   readonly only?: readonly Part[];
+  /** The number of processes in each world. */
+  readonly processes?: number;
+  /** The longest pause between two requests of one caller, in ms. */
+  readonly idle?: number;
+  /** For how long faults happen in each world, in seconds. */
+  readonly length?: number;
+  readonly twice: boolean;
   readonly plan?: string;
   readonly shrink: boolean;
 }
@@ -27,6 +35,18 @@ const SHRINK_MS = 120_000;
 const SHOWN = 10;
 
 const options = JSON.parse(process.argv[2] ?? '{}') as SimulateOptions;
+
+const wanted: Wanted = {
+  only: options.only,
+  count: options.processes,
+  idleMs: options.idle,
+  durationMs: options.length === undefined ? undefined : options.length * 1_000,
+};
+
+/** The options that draw the same plans again. */
+const inOptions = (['only', 'processes', 'idle', 'length'] as const)
+  .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${String(options[name])}`]))
+  .join('');
 
 /** Writes the plan and the trace of a run that failed, and says how to repeat it. */
 async function keep(name: string, { evidence }: RunResult): Promise<void> {
@@ -45,9 +65,8 @@ function tell({ violations }: Pick<RunResult, 'violations'>): void {
 
 async function tellFailure(result: RunResult): Promise<void> {
   const { plan } = result.evidence;
-  const only = options.only === undefined ? '' : ` --only ${options.only.join(',')}`;
   console.log(`seed ${plan.seed}: ${result.violations.length} violations`);
-  console.log(`  again: npm run simulate -- --seed ${plan.seed}${only}`);
+  console.log(`  again: npm run simulate -- --seed ${plan.seed}${inOptions}`);
   tell(result);
   if (!options.shrink) return;
   const smaller = await shrink(plan, result.violations, SHRINK_MS);
@@ -67,24 +86,47 @@ async function repeatPlan(path: string): Promise<number> {
   return result.violations.length;
 }
 
+/** Stacks of errors take a tenth of the time, and the run that repeats a seed has them. */
+async function withoutStacks(plan: Plan): Promise<RunResult> {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return await runPlan(plan);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 async function runSeeds(): Promise<number> {
-  const { seed, runs, minutes, only } = options;
+  const { seed, runs, minutes, twice } = options;
   const first = seed ?? Math.floor(Math.random() * 0x7f_00_00_00);
   const most = runs ?? (minutes !== undefined ? Infinity : seed === undefined ? 100 : 1);
   const startMs = performance.now();
   const endMs = startMs + (minutes ?? Infinity) * 60_000;
   const report = new Report();
+  const traces = createHash('sha256');
+  let differing = 0;
   console.log(`leasehold: simulation, seeds from ${first}`);
   for (let run = 0; run < most && performance.now() < endMs; run += 1) {
-    const result = await runPlan(drawPlan(first + run, { only }));
+    const plan = drawPlan(first + run, wanted);
+    const result = await withoutStacks(plan);
     report.take(result);
     if (most === 1) console.log(`trace ${hashOf(result.evidence)}`);
+    if (twice) {
+      const hash = hashOf(result.evidence);
+      traces.update(hash);
+      if (hashOf((await withoutStacks(plan)).evidence) !== hash) {
+        differing += 1;
+        console.log(`seed ${plan.seed}: the second run has another trace`);
+      }
+    }
     if (result.violations.length > 0) await tellFailure(result);
   }
   for (const line of report.lines(performance.now() - startMs)) console.log(line);
   for (const [what, count] of report.seen) console.log(`  ${String(count).padStart(5)} ${what}`);
+  if (twice) console.log(`each seed twice: ${differing} differ; all traces ${traces.digest('hex')}`);
   console.log(`violations: ${report.violations}`);
-  return report.violations;
+  return report.violations + differing;
 }
 
 const violations = options.plan === undefined ? await runSeeds() : await repeatPlan(options.plan);

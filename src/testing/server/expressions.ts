@@ -1,8 +1,8 @@
 import { DateValue, isArray, isDocument } from './values/bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { Parameter, Scope } from './operators/compiler.js';
-import type { Environment, Evaluation, OperatorCompiler } from './operators/compiler.js';
-import { ExpressionShape, withParameters } from './expression-shape.js';
+import type { Environment, Evaluation, OperatorCompiler, ParameterValue } from './operators/compiler.js';
+import { Shapes } from './shapes.js';
 import { checkName, compileParameter, compilePath } from './field-paths.js';
 import { ACCUMULATION } from './operators/accumulation.js';
 import { ARITHMETIC } from './operators/arithmetic.js';
@@ -71,31 +71,19 @@ function compileFields(expression: DocumentValue, scope: Scope): Evaluation {
   };
 }
 
-export const environmentOf = (root: DocumentValue, nowMs: number): Environment => ({
-  root,
-  now: new DateValue(BigInt(nowMs)),
-  slots: [],
-  parameters: [],
-});
+export const environmentOf = (
+  root: DocumentValue,
+  nowMs: number,
+  parameters: readonly ParameterValue[] = [],
+): Environment => ({ root, now: new DateValue(BigInt(nowMs)), slots: [], parameters });
 
-/** The most shapes in the cache. */
-const MAX_KEPT = 5_000;
-
-const kept = new Map<string, Evaluation>();
+const shapes = new Shapes('expression', compile);
 
 /** Compiles an expression that uses no outer variable, or takes the closures of an earlier one of the same shape. */
 export function compileOnce(expression: Value): Evaluation {
-  if (typeof expression !== 'object' || expression === null) return compile(expression);
-  const { text, parameters } = new ExpressionShape(expression);
-  let evaluation = kept.get(text);
-  if (evaluation === undefined) {
-    evaluation = compile(withParameters(expression));
-    if (kept.size >= MAX_KEPT) kept.clear();
-    kept.set(text, evaluation);
-  }
-  const run = evaluation;
+  const { compiled, parameters } = shapes.of(expression);
   return (at) => {
     at.parameters = parameters;
-    return run(at);
+    return compiled(at);
   };
 }

@@ -1,9 +1,11 @@
 import { Decimal, Double, isArray, isDocument } from './values/bson-value.js';
 import type { DocumentValue, Value } from './values/bson-value.js';
 import type { Environment } from './operators/compiler.js';
-import { compileOnce, environmentOf } from './expressions.js';
+import { compile, environmentOf } from './expressions.js';
 import { FieldTree, IN_PROJECTION, compacted } from './field-tree.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
+import { Shapes } from './shapes.js';
+import type { Shaped } from './shapes.js';
 
 type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
 
@@ -13,17 +15,21 @@ export interface CompiledProjection {
   readonly isPlainInclusion: boolean;
 }
 
-const projections = new WeakMap<object, Projection>();
+const shapes = new Shapes('projection', compileFind);
+
+const projections = new WeakMap<object, Shaped<Projection>>();
 
 /** The part of a document that `find`, `findAndModify` or a change stream shows for these fields. */
 export function project(document: DocumentValue, fields: DocumentValue, nowMs: number): DocumentValue {
-  let projection = projections.get(fields);
-  if (projection === undefined) projections.set(fields, (projection = compileFind(fields)));
-  return compacted(projection(document, environmentOf(document, nowMs)));
+  let shaped = projections.get(fields);
+  if (shaped === undefined) projections.set(fields, (shaped = shapes.of(fields)));
+  const { compiled: projection, parameters } = shaped;
+  return compacted(projection(document, environmentOf(document, nowMs, parameters)));
 }
 
 /** A projection of `find` may also cut an array: `{ field: { $slice: count } }`. */
-function compileFind(fields: DocumentValue): Projection {
+function compileFind(fields: Value): Projection {
+  if (!isDocument(fields)) throw new TypeError('a projection is an object');
   const cuts: (readonly [string, number])[] = [];
   const others = new Map<string, Value>();
   for (const [path, value] of fields) {
@@ -104,7 +110,7 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
     // earlier.
     if (!isFlag(value)) {
       if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
-      tree.add(path, compileOnce(value));
+      tree.add(path, compile(value));
       if (!isInclusion) throw expressionRefused(31_310, path);
     } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
     else if (path !== '_id') {

@@ -1,23 +1,28 @@
 import { isArray, isDocument, typeNameOf } from './values/bson-value.js';
-import type { DocumentValue, Value } from './values/bson-value.js';
+import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { compareValues } from './values/comparison.js';
-import { compileOnce, environmentOf } from './expressions.js';
+import { compile, environmentOf } from './expressions.js';
 import { FieldTree, IN_PROJECTION, IN_SET, compacted } from './field-tree.js';
 import { compileProjection } from './projections.js';
 import type { CompiledProjection } from './projections.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
+import { Shapes } from './shapes.js';
+import type { Shaped } from './shapes.js';
 
 export { applyOperators } from './update-operators.js';
 
 type Stage = CompiledProjection;
 
-const pipelines = new WeakMap<object, readonly Stage[]>();
+const shapes = new Shapes('expression', compileStages);
+
+const pipelines = new WeakMap<object, Shaped<readonly Stage[]>>();
 
 export function applyPipeline(document: DocumentValue, pipeline: Value, nowMs: number): DocumentValue {
   if (!isArray(pipeline)) throw new TypeError('a pipeline is an array');
-  let stages = pipelines.get(pipeline);
-  if (stages === undefined) pipelines.set(pipeline, (stages = pipeline.map(compileStage)));
-  const at = environmentOf(document, nowMs);
+  let shaped = pipelines.get(pipeline);
+  if (shaped === undefined) pipelines.set(pipeline, (shaped = compileOnce(pipeline)));
+  const { compiled: stages, parameters } = shaped;
+  const at = environmentOf(document, nowMs, parameters);
   let stored = document;
   for (const { apply, isPlainInclusion } of stages) {
     const before = at.root;
@@ -51,6 +56,21 @@ function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
 function isFirst(name: string, document: DocumentValue): boolean {
   for (const first of document.keys()) return first === name;
   return false;
+}
+
+function compileStages(pipeline: Value): readonly Stage[] {
+  if (!isArray(pipeline)) throw new TypeError('a pipeline is an array');
+  return pipeline.map(compileStage);
+}
+
+/** The stages whose arguments are expressions, or objects of expressions. Another stage is compiled each time. */
+const OF_EXPRESSIONS: ReadonlySet<string> = new Set(['$set', '$addFields', '$replaceWith', '$replaceRoot']);
+
+function compileOnce(pipeline: ArrayValue): Shaped<readonly Stage[]> {
+  const isShared = pipeline.every(
+    (stage) => isDocument(stage) && [...stage.keys()].every((name) => OF_EXPRESSIONS.has(name)),
+  );
+  return isShared ? shapes.of(pipeline) : { compiled: compileStages(pipeline), parameters: [] };
 }
 
 function compileStage(stage: Value): Stage {
@@ -95,7 +115,7 @@ function setStage(name: string, argument: Value): Stage {
 function addComputed(tree: FieldTree, fields: DocumentValue, prefix: string): void {
   for (const [name, value] of fields) {
     const path = `${prefix}${name}`;
-    if (!isDocument(value) || isExpression(value)) tree.add(path, compileOnce(value));
+    if (!isDocument(value) || isExpression(value)) tree.add(path, compile(value));
     else if (value.size === 0) throw new ServerError(40_180, `an empty object is not a valid value: ${path}`);
     else addComputed(tree, value, `${path}.`);
   }
@@ -127,7 +147,7 @@ function unsetStage(argument: Value): Stage {
 }
 
 function replaceStage(expression: Value): Stage {
-  const evaluation = compileOnce(expression);
+  const evaluation = compile(expression);
   return ofStage((_, at) => {
     const document = evaluation(at);
     if (!isDocument(document)) {

@@ -1,6 +1,5 @@
 import { DateValue, Decimal, Double, MAX_INT, MIN_INT, OtherValue, isArray } from './bson-value.js';
 import type { DocumentValue, Value } from './bson-value.js';
-import { presentFields } from './comparison.js';
 import { decimalText, parseDecimal } from './decimal.js';
 
 /**
@@ -36,6 +35,20 @@ const isIntegral = (js: number): boolean =>
 
 function fromObject(js: object): Value {
   if (Array.isArray(js)) return js.map(fromDriver);
+  return (Object.getPrototypeOf(js) === Object.prototype ? fieldsOf(js) : undefined) ?? fromSpecial(js);
+}
+
+/** The fields of a plain object, which nearly all objects are; `undefined`: it says itself how it is encoded. */
+function fieldsOf(js: object): DocumentValue | undefined {
+  const fields = new Map<string, Value>();
+  for (const name of Object.keys(js)) {
+    if (name === '_bsontype' || name === 'toBSON') return undefined;
+    put(fields, name, (js as Readonly<Record<string, unknown>>)[name]);
+  }
+  return fields;
+}
+
+function fromSpecial(js: object): Value {
   if (js instanceof Date) return new DateValue(BigInt(Number.isNaN(js.getTime()) ? 0 : js.getTime()));
   if ('_bsontype' in js && typeof js._bsontype === 'string') return fromBson(js as BsonObject);
   if (hasOwnEncoding(js)) return fromDriver(js.toBSON());
@@ -198,7 +211,8 @@ export function toDriver(value: Value): unknown {
 
 function toObject(document: DocumentValue): Record<string, unknown> {
   const object: Record<string, unknown> = {};
-  for (const [name, value] of presentFields(document)) {
+  for (const [name, value] of document as ReadonlyMap<string, Value | undefined>) {
+    if (value === undefined) continue;
     const decoded = toDriver(value);
     if (name !== '__proto__') object[name] = decoded;
     else {
@@ -212,7 +226,9 @@ function toObject(document: DocumentValue): Record<string, unknown> {
 /** The size of a document in BSON, in bytes: its length field, its fields and the byte at its end. */
 export function sizeOf(document: DocumentValue): number {
   let size = 5;
-  for (const [name, value] of presentFields(document)) size += fieldSize(Buffer.byteLength(name), value);
+  for (const [name, value] of document as ReadonlyMap<string, Value | undefined>) {
+    if (value !== undefined) size += fieldSize(Buffer.byteLength(name), value);
+  }
   return size;
 }
 
