@@ -37,10 +37,12 @@ const command = new Command('simulate')
   .option('--idle <ms>', 'the longest pause of a caller between two requests', positive)
   .option('--length <seconds>', 'for how long faults happen in each world', positive)
   .option('--twice', 'run each seed twice, and compare the traces', false)
+  .option('--node <path>', 'the Node that runs them; default: this one', process.execPath)
   .option('--plan <path>', 'the plan in this file, as a failing run has written it')
   .option('--no-shrink', 'do not search for a smaller plan that fails alike')
   .parse();
 
+const { node, ...options } = command.opts<SimulateOptions & { readonly node: string }>();
 await using program = await buildProgram(new URL('./simulate.ts', import.meta.url));
 // Most objects of a run live shortly: a larger space for new ones halves the work of the garbage collector.
 const args = [

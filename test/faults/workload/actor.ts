@@ -12,6 +12,12 @@ const [HOLD_MS, TIMEOUT_MS] = [60, 8_000];
 /** The longest time of a long hold, during which others wait. */
 const LONG_HOLD_MS = 2_000;
 
+/** How often an actor looks at its hold. */
+const LOOK_MS = 20;
+
+/** How often an actor without a hold looks whether it has to stop. In a simulation, each look is a step of time. */
+const IDLE_LOOK_MS = 250;
+
 /** Takes locks at random and does everything that is possible with them, until the worker is told to stop. */
 export class Actor {
   readonly #stage: Stage;
@@ -24,7 +30,7 @@ export class Actor {
 
   async act(): Promise<void> {
     while (!this.#stage.isStopping) {
-      await this.#wait(this.#random.between(0, this.#stage.idleMs), () => true);
+      await this.#wait(this.#random.between(0, this.#stage.idleMs), () => true, IDLE_LOOK_MS);
       await (this.#random.percent(12) ? this.#takeSeveral() : this.#takeOne());
     }
   }
@@ -121,11 +127,11 @@ export class Actor {
   }
 
   /** Waits, and looks at the hold now and then. Ends early if the hold is gone, or the worker has to stop. */
-  async #wait(ms: number, look: () => boolean): Promise<void> {
+  async #wait(ms: number, look: () => boolean, everyMs = LOOK_MS): Promise<void> {
     const { time } = this.#stage;
     const endMs = time.nowMs() + ms;
     while (look() && time.nowMs() < endMs && !this.#stage.isStopping) {
-      await time.pause(Math.min(20, Math.max(1, endMs - time.nowMs())));
+      await time.pause(Math.min(everyMs, Math.max(1, endMs - time.nowMs())));
     }
   }
 }
