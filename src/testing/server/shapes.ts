@@ -10,13 +10,13 @@ export interface Shaped<Compiled> {
   readonly parameters: readonly ParameterValue[];
 }
 
-/** The most steps that are kept. */
+/** The most steps in the cache. */
 const MAX_STEPS = 200_000;
 
 /**
- * What was compiled, by the shape of its source: the source without its constants and paths. The library makes its
- * pipelines and projections anew for each command, with other ids and times in them. Their shapes are few, so each is
- * compiled once. A text of the shape as its key would cost more than to evaluate the pipeline.
+ * A cache of what was compiled. Its key is the shape of the source: the source without its constants and paths, which
+ * become parameters. The library makes its pipelines and projections anew for each command, with other ids and times in
+ * them. Their shapes are few, so each shape is compiled once.
  */
 export class Shapes<Compiled> {
   readonly #sort: 'expression' | 'projection';
@@ -51,10 +51,10 @@ export class Shapes<Compiled> {
   }
 }
 
-/** What a shape has beside names. */
+/** The marks: words of a shape that are no names. */
 const [CONSTANT, PATH, ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [0, 1, 2, 3, 4, 5] as const;
 
-/** All shapes that begin alike, up to one of their words. A word is a name or a mark. */
+/** The place in the tree of all shapes that was reached by the words so far. A word is a name or a mark. */
 class Step<Compiled> {
   compiled: Compiled | undefined;
   readonly #count: { steps: number };
@@ -203,7 +203,7 @@ class Parameters {
   }
 }
 
-/** The arguments that an operator needs when it is compiled. */
+/** The arguments that an operator needs when it is compiled. They stay in the shape. */
 const STATIC: ReadonlySet<string> = new Set(['as', 'to', 'regex']);
 
 function kindOf(text: string): 'constant' | 'path' | 'kept' {
@@ -221,13 +221,13 @@ function isConstantList(array: ArrayValue): boolean {
   return true;
 }
 
-/** How far a projection cuts an array, which it needs when it is compiled; `undefined`: it cuts none. */
+/** The number of elements to which a projection cuts an array; `undefined`: the value is no cut. */
 function lengthOfCut(value: Value): number | undefined {
   const length = isDocument(value) && value.size === 1 ? value.get('$slice') : undefined;
   return typeof length === 'number' ? length : undefined;
 }
 
-/** What a projection is told by a flag or a cut; `undefined`: the value is neither. */
+/** The text of a flag or a cut, which stays in the shape; `undefined`: the value is neither. */
 function fixedIn(value: Value): string | undefined {
   if (typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (typeof value === 'bigint') return `long ${String(value)}`;
@@ -242,7 +242,7 @@ const isOperator = (value: DocumentValue): boolean => {
   return false;
 };
 
-/** The most paths that are kept. */
+/** The most paths in the cache. */
 const MAX_PATHS = 10_000;
 
 const paths = new Map<string, PathParameter>();

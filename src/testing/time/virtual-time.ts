@@ -9,7 +9,7 @@ interface Goal {
   readonly reached: () => void;
 }
 
-/** How many steps follow each other in one turn of the event loop. Input and output of the process wait for so many. */
+/** The number of steps in one turn of the event loop. The input and output of the process wait for the end of a turn. */
 const STEPS_A_TURN = 16;
 
 /**
@@ -26,7 +26,7 @@ export class VirtualTime implements Time {
   #count = 0;
   #messages = 0;
   #isRunning = false;
-  /** How many turns are asked of Node. */
+  /** The number of immediates that Node has not called yet. */
   #immediates = 0;
   #isClosed = false;
 
@@ -106,19 +106,19 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * Node settles all promises before it calls each of several immediates. A turn of its loop for each step would cost
-   * four times as much.
+   * Node settles all promises before it calls the next immediate, even if several immediates are due in one turn of the
+   * event loop. A turn for each step would cost 1 µs of processor time, and a sixteenth of a turn costs 0.3 µs.
    */
   #takeTurns(): void {
     for (; this.#immediates < STEPS_A_TURN; this.#immediates += 1) setImmediate(this.#onTurn);
   }
 
-  /** A step happens among promises, as what awaits an answer of the driver does. */
+  /** In a microtask, promises of a step go before its callbacks of `process.nextTick`, as after an awaited answer. */
   readonly #onTurn = (): void => {
     queueMicrotask(this.#onSettled);
   };
 
-  /** All promises are settled: what was put off to the end of a turn comes first, and then the next step. */
+  /** Runs what waits for the end of a turn, one call after the other, and then the next step. */
   readonly #onSettled = (): void => {
     this.#immediates -= 1;
     if (!this.#isRunning) return;
