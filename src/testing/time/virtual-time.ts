@@ -2,6 +2,7 @@ import type { Timer } from '../../clock.js';
 import { EventQueue } from './event-queue.js';
 import type { Happening } from './event-queue.js';
 import type { Time } from './time.js';
+import { callInNextTurn } from './turns.js';
 
 /** A caller that waits until virtual time has reached this instant and nothing more happens. */
 interface Goal {
@@ -26,8 +27,8 @@ export class VirtualTime implements Time {
   #count = 0;
   #messages = 0;
   #isRunning = false;
-  /** The number of immediates that Node has not called yet. */
-  #immediates = 0;
+  /** The number of calls that Node still owes. */
+  #pendingCalls = 0;
   #isClosed = false;
 
   /** @param epochMs - The wall clock at the beginning, in ms. */
@@ -102,15 +103,13 @@ export class VirtualTime implements Time {
   /** Lets due events happen until there is no goal and no message left. One run serves all callers. */
   #run(): void {
     this.#isRunning = true;
-    if (this.#immediates === 0) this.#takeTurns();
+    if (this.#pendingCalls === 0) this.#takeTurns();
   }
 
-  /**
-   * Node settles all promises before it calls the next immediate, even if several immediates are due in one turn of the
-   * event loop. A turn for each step would cost 1 µs of processor time, and a sixteenth of a turn costs 0.3 µs.
-   */
+  /** A turn of the event loop for each step would cost 1 µs of processor time. A sixteenth of a turn costs 0.3 µs. */
   #takeTurns(): void {
-    for (; this.#immediates < STEPS_A_TURN; this.#immediates += 1) setImmediate(this.#onTurn);
+    this.#pendingCalls = STEPS_A_TURN;
+    callInNextTurn(STEPS_A_TURN, this.#onTurn);
   }
 
   /** In a microtask, promises of a step go before its callbacks of `process.nextTick`, as after an awaited answer. */
@@ -120,14 +119,14 @@ export class VirtualTime implements Time {
 
   /** Runs what waits for the end of a turn, one call after the other, and then the next step. */
   readonly #onSettled = (): void => {
-    this.#immediates -= 1;
+    this.#pendingCalls -= 1;
     if (!this.#isRunning) return;
     try {
       const turn = this.#turns.shift();
       if (turn === undefined) this.#isRunning = this.#step();
       else turn.fire?.();
     } finally {
-      if (this.#isRunning && this.#immediates === 0) this.#takeTurns();
+      if (this.#isRunning && this.#pendingCalls === 0) this.#takeTurns();
     }
   };
 
