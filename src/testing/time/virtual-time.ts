@@ -2,16 +2,13 @@ import type { Timer } from '../../clock.js';
 import { EventQueue } from './event-queue.js';
 import type { Happening } from './event-queue.js';
 import type { Time } from './time.js';
-import { callInNextTurn } from './turns.js';
+import { turnOfEventLoop } from './turns.js';
 
 /** A caller that waits until virtual time has reached this instant and nothing more happens. */
 interface Goal {
   readonly untilMs: number;
   readonly reached: () => void;
 }
-
-/** The number of steps in one turn of the event loop. The input and output of the process wait for the end of a turn. */
-const STEPS_A_TURN = 16;
 
 /**
  * Time that passes only when `advance` is called, and for the short time that a message takes. One event follows the
@@ -27,8 +24,6 @@ export class VirtualTime implements Time {
   #count = 0;
   #messages = 0;
   #isRunning = false;
-  /** The number of calls that Node still owes. */
-  #pendingCalls = 0;
   #isClosed = false;
 
   /** @param epochMs - The wall clock at the beginning, in ms. */
@@ -46,20 +41,20 @@ export class VirtualTime implements Time {
 
   at(atMs: number, fire: () => void): Timer {
     const timer = this.#add(atMs, fire, false);
-    if (atMs <= this.#nowMs) this.#run();
+    if (atMs <= this.#nowMs) void this.#run();
     return timer;
   }
 
   deliverAt(atMs: number, deliver: () => void): Timer {
     const timer = this.#add(atMs, deliver, true);
-    this.#run();
+    void this.#run();
     return timer;
   }
 
   afterTurn(fire: () => void): Timer {
     const turn: { fire: (() => void) | undefined } = { fire };
     this.#turns.push(turn);
-    this.#run();
+    void this.#run();
     return { cancel: () => (turn.fire = undefined) };
   }
 
@@ -73,7 +68,7 @@ export class VirtualTime implements Time {
 
   close(): void {
     this.#isClosed = true;
-    this.#run();
+    void this.#run();
   }
 
   #add(atMs: number, happen: () => void, isMessage: boolean): Timer {
@@ -96,41 +91,30 @@ export class VirtualTime implements Time {
   async #reach(untilMs: number): Promise<void> {
     await new Promise<void>((reached) => {
       this.#goals.push({ untilMs, reached });
-      this.#run();
+      void this.#run();
     });
   }
 
   /** Lets due events happen until there is no goal and no message left. One run serves all callers. */
-  #run(): void {
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
     this.#isRunning = true;
-    if (this.#pendingCalls === 0) this.#takeTurns();
+    do await this.#drain();
+    while (this.#step());
+    this.#isRunning = false;
   }
 
-  /** A turn of the event loop for each step would cost 1 µs of processor time. A sixteenth of a turn costs 0.3 µs. */
-  #takeTurns(): void {
-    this.#pendingCalls = STEPS_A_TURN;
-    callInNextTurn(STEPS_A_TURN, this.#onTurn);
-  }
-
-  /** In a microtask, promises of a step go before its callbacks of `process.nextTick`, as after an awaited answer. */
-  readonly #onTurn = (): void => {
-    queueMicrotask(this.#onSettled);
-  };
-
-  /** Runs what waits for the end of a turn, one call after the other, and then the next step. */
-  readonly #onSettled = (): void => {
-    this.#pendingCalls -= 1;
-    if (!this.#isRunning) return;
-    try {
+  /** Settles all promises. Then runs what waits for the end of a turn, one call after the other. */
+  async #drain(): Promise<void> {
+    for (;;) {
+      await turnOfEventLoop();
       const turn = this.#turns.shift();
-      if (turn === undefined) this.#isRunning = this.#step();
-      else turn.fire?.();
-    } finally {
-      if (this.#isRunning && this.#pendingCalls === 0) this.#takeTurns();
+      if (turn === undefined) return;
+      turn.fire?.();
     }
-  };
+  }
 
-  /** Lets the next thing happen, or tells the callers whose goals are reached. Returns false if there is neither. */
+  /** Lets the next event happen, or tells the callers whose goals are reached. Returns false if there is neither. */
   #step(): boolean {
     const { first } = this.#queue;
     const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
