@@ -219,6 +219,11 @@ export class MemoryReplicaSet {
     return this.#history.versions;
   }
 
+  /** How many cursors of change streams the members have open: none when all providers are closed. */
+  get openCursors(): number {
+    return this.#servers.openCursors;
+  }
+
   /** The broken invariants of the locks, judged from all versions; empty if there are none. */
   violations(): readonly Violation[] {
     return violationsIn(this.#history.versions);

@@ -25,6 +25,7 @@ export interface PassedTest {
 }
 
 export const guarantees = page('docs/guarantees.md');
+export const museum = page('docs/museum.md');
 
 /** The citations in the entries of lists. An entry links to one file, says when it runs, and quotes titles from it. */
 export function citationsIn(text: string): readonly Citation[] {

@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 
 import { checkBeliefs } from '../judge/belief-checker.js';
+import { beyondBounds } from '../judge/beyond-bounds.js';
 import { checkLeaks } from '../judge/leak-checker.js';
 import type { Remains } from '../judge/leak-checker.js';
 import { electionsIn } from '../judge/elections.js';
@@ -89,7 +90,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   // library, makes grants late.
   const isDisturbed = isStrict && elections.size > 0;
   const isUndisturbed = isStrict && !isDisturbed;
-  const isBeyondBounds = beyondBounds(evidence);
+  const isBeyondBounds = beyondBounds(history, evidence.leaseMs);
   const sets = checkSets(history, await finalSets(evidence), isBeyondBounds);
   return {
     violations: [
@@ -134,20 +135,6 @@ async function finalSets({ db, memory, history }: Evidence): Promise<readonly St
 async function setsIn(db: Db, collection: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const sets = await db.collection<FencedSet>(collection).find().toArray();
   return new Map(sets.map(({ _id, values = [] }) => [_id, values]));
-}
-
-/** From the beginning of an excused fault until every lease that it may have touched is over. */
-function beyondBounds({ history, leaseMs }: Evidence): (lock: string, fromNs: bigint) => boolean {
-  const spans = history.run.flatMap((line) => {
-    if (line.type !== 'fault begins' || line.excuses?.includes('exclusion') !== true) return [];
-    const end = history.run.find(
-      (other) =>
-        other.type === 'fault ends' && other.fault === line.fault && BigInt(other.atNs) > BigInt(line.atNs),
-    );
-    const untilNs = BigInt(end?.atNs ?? line.atNs) + BigInt(2 * leaseMs) * 1_000_000n;
-    return [{ fromNs: BigInt(line.atNs), untilNs }];
-  });
-  return (_lock, fromNs) => spans.some((span) => span.fromNs <= fromNs && fromNs <= span.untilNs);
 }
 
 /** How far the clocks of the members were apart. */

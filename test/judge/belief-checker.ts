@@ -10,13 +10,16 @@ import { clockOf, inMs } from './run-clock.js';
 /** Whether the clocks differed by more than holds allow for, at any time between the two. */
 export type IsBeyondBounds = (lock: string, fromNs: bigint, untilNs: bigint) => boolean;
 
+/** In how many independent stores this token of this lock was given. Only a quorum has more than one. */
+type TimesGiven = (lock: string, token: number) => number;
+
 const CHECKER = 'beliefs';
 
 /** S2: no two conflicting beliefs overlap. S3: the later of two conflicting beliefs has the higher token. */
 export function checkBeliefs(
   history: History,
   isBeyondBounds: IsBeyondBounds = () => false,
-  isOfQuorum: (lock: string) => boolean = () => false,
+  timesGiven: TimesGiven = () => 1,
 ): readonly Violation[] {
   const clock = clockOf(history);
   const asks = asksOf(history, clock);
@@ -26,7 +29,7 @@ export function checkBeliefs(
     return !isBeyondBounds(later.lock, clock.atNs(later.fromNs), clock.atNs(untilNs));
   });
   const others = [...byLock(beliefs)].flatMap((ofLock) => [
-    ...oneTokenTwice(ofLock, isOfQuorum),
+    ...oneTokenTwice(ofLock, timesGiven),
     ...fallingTokens(ofLock, ({ lock, fromNs }) => {
       const atNs = clock.atNs(fromNs);
       return isBeyondBounds(lock, atNs, atNs);
@@ -51,19 +54,18 @@ function* heldAgain(asked: Ask): Iterable<Violation> {
 
 /**
  * A token belongs to one hold only, or to the readers of one process that share one lease. Holds of a quorum that do not
- * exclude each other may have equal tokens, which different deployments have given.
+ * exclude each other may have equal tokens, if as many different deployments have given that token.
  */
-function* oneTokenTwice(
-  beliefs: readonly Belief[],
-  isOfQuorum: (lock: string) => boolean,
-): Iterable<Violation> {
-  const holders = new Map<number, Belief>();
+function* oneTokenTwice(beliefs: readonly Belief[], timesGiven: TimesGiven): Iterable<Violation> {
+  const holders = new Map<number, Belief[]>();
   for (const belief of beliefs) {
-    const other = holders.get(belief.token) ?? belief;
-    const isAllowed = isOfQuorum(belief.lock) && !excludeEachOther(other, belief);
-    if (other.of !== belief.of && !isAllowed && !isShared(other, belief))
-      yield violation('S3', other, 'has the token of', belief);
-    holders.set(belief.token, other);
+    const { lock, token } = belief;
+    const others = holders.get(token) ?? [];
+    if (others.some((other) => other.of === belief.of || isShared(other, belief))) continue;
+    const excluded = others.find((other) => excludeEachOther(other, belief));
+    const other = excluded ?? (others.length < timesGiven(lock, token) ? undefined : others[0]);
+    if (other !== undefined) yield violation('S3', other, 'has the token of', belief);
+    holders.set(token, [...others, belief]);
   }
 }
 

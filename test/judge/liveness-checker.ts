@@ -97,6 +97,9 @@ const REFUSALS = {
   unbounded: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
+/** A timed request fails with these only when its time is over: no deployment refuses for good here. */
+const USES_ITS_TIME: readonly string[] = ['ACQUIRE_TIMEOUT', 'QUORUM'];
+
 function* isRefusedRightly(asked: Ask): Iterable<Violation> {
   const { askedNs, timeoutMs, notGranted } = asked;
   if (notGranted === undefined) return;
@@ -104,10 +107,10 @@ function* isRefusedRightly(asked: Ask): Iterable<Violation> {
   const kind = timeoutMs === null ? 'unbounded' : timeoutMs === 0 ? 'try' : 'timed';
   const codes: readonly string[] = REFUSALS[kind];
   if (!codes.includes(code)) yield violation('R2', `${named(asked)}, ${kind}, is refused by ${code}`);
-  else if (code === 'ACQUIRE_TIMEOUT' && atNs - askedNs < nsOf((timeoutMs ?? 0) - EARLY_MS)) {
+  else if (USES_ITS_TIME.includes(code) && atNs - askedNs < nsOf((timeoutMs ?? 0) - EARLY_MS)) {
     yield violation(
       'L1',
-      `${named(asked)} with ${timeoutMs} ms of time has none after ${inMs(atNs - askedNs)}`,
+      `${named(asked)} with ${timeoutMs} ms of time fails with ${code} after ${inMs(atNs - askedNs)}`,
     );
   }
 }
@@ -135,7 +138,7 @@ function* wrongChangesIn({ workers }: History): Iterable<Violation> {
 }
 
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
-  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen, releasingNs } = asked;
+  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
   // A hold that was granted in doubt and never confirmed could not be relied on.
   if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
   // A look after the end of the promise has to report the loss. A look before that finds the hold in doubt.
@@ -143,8 +146,6 @@ function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violatio
     yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
   }
   if (lostNs === undefined || lostNs <= promisedNs + nsOf(bounds.lostSlackMs)) return;
-  // Nobody looks at a hold that is being released, so what it promised last is not known.
-  if (releasingNs !== undefined && releasingNs < lostNs) return;
   if (isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
   yield violation(
     'L4',

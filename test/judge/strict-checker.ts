@@ -20,7 +20,7 @@ export class StrictChecker {
   readonly #grants = new Map<string, Grant>();
   readonly #left = new Set<string>();
   /** By lock and lease: when its keeper knew, or should have known, that others wait. */
-  readonly #told = new Map<string, Told[]>();
+  readonly #told = new Map<string, ToldKeeper[]>();
 
   /** Takes every version of every document, in order. */
   take({ name, before, after, wallMs }: Change): void {
@@ -61,7 +61,7 @@ export class StrictChecker {
       const key = `${name} ${id}`;
       const spans = this.#told.get(key) ?? [];
       if (!wake.includes(` ${process}:${id}:-1`) || spans.at(-1)?.untilMs === Infinity) continue;
-      this.#told.set(key, [...spans, { fromMs: wallMs, untilMs: Infinity }]);
+      this.#told.set(key, [...spans, { process, fromMs: wallMs, untilMs: Infinity }]);
     }
   }
 
@@ -122,9 +122,9 @@ export class StrictChecker {
     if (run.some(({ type }) => type === 'fault begins')) return;
     const uses = usesIn(workers, aheadMs);
     for (const [key, spans] of this.#told) {
-      for (const { fromMs, untilMs } of spans) {
+      for (const { fromMs, untilMs, process } of spans) {
         const [lock = ''] = key.split(/ (?=\S+$)/);
-        const isUsed = [...(uses.get(key) ?? []), ...(uses.get(lock) ?? [])].some(
+        const isUsed = [...(uses.get(key) ?? []), ...(uses.get(`${lock} of ${process}`) ?? [])].some(
           (use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs,
         );
         if (isUsed || untilMs - fromMs <= promptMs) continue;
@@ -146,9 +146,14 @@ interface Told {
   untilMs: number;
 }
 
+interface ToldKeeper extends Told {
+  /** The process that keeps the lease. */
+  readonly process: string;
+}
+
 /**
- * By lock and lease: from when until when a caller has used it. By lock alone: while a caller asks for it together with
- * other locks, because it may have the lease before it has them all, and nobody is told of that.
+ * By lock and lease: from when until when a caller has used it. By lock and process: while a caller of this process asks
+ * for it together with other locks, because it may have the lease before it has them all, and nobody is told of that.
  */
 function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<string, readonly Told[]> {
   const uses = new Map<string, Told[]>();
@@ -156,12 +161,15 @@ function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<strin
     const locks = new Map<number, string>();
     const begun = new Map<number, Told>();
     const several = new Map<number, Told>();
+    const [first] = lines;
+    const process = first?.type === 'started' ? first.process : '';
     for (const line of lines) {
       if (line.type === 'asked') {
         locks.set(line.ask, line.lock);
         if (line.isOneOfSeveral === true) {
           const asking = { fromMs: wallMsOf(line, aheadMs), untilMs: Infinity };
-          uses.set(line.lock, [...(uses.get(line.lock) ?? []), asking]);
+          const key = `${line.lock} of ${process}`;
+          uses.set(key, [...(uses.get(key) ?? []), asking]);
           several.set(line.ask, asking);
         }
       }

@@ -2,7 +2,7 @@ import { relative, sep } from 'node:path';
 
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
-import { notProved, promises } from '../docs/promises.js';
+import { citationsIn, museum, notProved, promises } from '../docs/promises.js';
 import { SIMULATION } from './stores.js';
 import { BREADTH_VARIABLE, breadthOf } from './breadth.js';
 
@@ -24,14 +24,16 @@ export default class PromiseReporter implements Reporter {
       const file = relative(root, moduleId).split(sep).join('/');
       return [...children.allTests('passed')].map(({ fullName }) => ({ file, title: fullName }));
     });
-    const citations = promises.flatMap((promise) => promise.citations);
-    const missing = notProved(citations, passed, breadth);
-    for (const each of missing) console.error(`docs/guarantees.md cites a test that has not passed: ${each}`);
-    if (missing.length > 0) process.exitCode = 1;
-    else
-      console.log(
-        `${citations.length} citations of docs/guarantees.md: each test has run (${breadth}) and passed`,
-      );
+    const pages = {
+      'docs/guarantees.md': promises.flatMap((promise) => promise.citations),
+      'docs/museum.md': citationsIn(museum.text),
+    };
+    for (const [page, citations] of Object.entries(pages)) {
+      const missing = notProved(citations, passed, breadth);
+      for (const each of missing) console.error(`${page} cites a test that has not passed: ${each}`);
+      if (missing.length > 0) process.exitCode = 1;
+      else console.log(`${citations.length} citations of ${page}: each test has run (${breadth}) and passed`);
+    }
   }
 }
 

@@ -134,6 +134,8 @@ export class ObservedHold {
   }
 
   releasing(): void {
+    // The last promise counts: nobody looks at the hold while it is being released.
+    this.look();
     this.#stopLooking();
     this.#journal.write({ type: 'releasing', ask: this.#ask });
   }

@@ -32,6 +32,7 @@ const CHECKER = 'jobs';
 /** What was said of one job. */
 export interface JobHistory {
   readonly runs: readonly JobRun[];
+  readonly missed: readonly Missed[];
   readonly calls: number;
 }
 

@@ -5,6 +5,7 @@ import type { StoredDocument, StoredVersion } from '../../../src/testing/index.j
 import type { Violation } from '../../faults/verdict.js';
 import { SETS } from '../../faults/workload/messages.js';
 import { checkBeliefs } from '../../judge/belief-checker.js';
+import { beyondBounds } from '../../judge/beyond-bounds.js';
 import { checkHandOvers } from '../../judge/hand-over-checker.js';
 import { checkLeaks } from '../../judge/leak-checker.js';
 import { checkLiveness } from '../../judge/liveness-checker.js';
@@ -19,7 +20,12 @@ import { JOB } from '../world/job-runner.js';
 import { QUORUM_LOCK } from '../world/quorum-actor.js';
 import { DATABASE } from '../world/simulated-worker.js';
 import type { Evidence } from '../world/world.js';
+import { checkClaims } from './claim-checker.js';
+import { checkCursors } from './cursor-checker.js';
 import { checkCalls, checkJobs } from './job-checker.js';
+import { checkQuorumFailures } from './quorum-failure-checker.js';
+import { checkQuorumSeats } from './quorum-seat-checker.js';
+import { checkSilentLeaders } from './silent-leader-checker.js';
 
 export interface Judgement {
   readonly violations: readonly Violation[];
@@ -43,14 +49,17 @@ const QUORUM_LOCKS = 'quorum.distributed.locks';
 export function judgeRun(evidence: Evidence): Judgement {
   const { history, plan, jobs, aheadMs } = evidence;
   const changes = changesOf(evidence.versions[0] ?? [], LOCKS);
-  const versions = new VersionJudge({ toleranceMs: 0 });
+  const isBeyondBounds = beyondBounds(history, plan.leaseMs);
+  const mayVanish = history.run.some((line) => 'what' in line && line.what === 'lock documents are lost');
+  const versions = new VersionJudge({ toleranceMs: 0, mayVanish });
   const [strict, passes] = [new StrictChecker(), new PassChecker()];
   for (const change of changes) {
     versions.take(change);
     strict.take(change);
     passes.take(change);
   }
-  const quorum = evidence.versions.map((each) => judgeVersions(changesOf(each, QUORUM_LOCKS)));
+  const quorumChanges = evidence.versions.map((each) => changesOf(each, QUORUM_LOCKS));
+  const quorum = quorumChanges.map((each) => judgeVersions(each));
   const { grants } = versions;
   const promptness = { aheadMs, promptMs: PROMPT_MS };
   const isOfQuorum = (lock: string): boolean => lock.startsWith(QUORUM_LOCK);
@@ -60,21 +69,48 @@ export function judgeRun(evidence: Evidence): Judgement {
     ...versions.violations,
     ...quorum.flatMap((judge) => judge.violations),
     ...checkGranted(history, grants, isOfQuorum),
-    ...checkBeliefs(history, undefined, isOfQuorum),
-    ...checkSets(history, setsAtEnd(evidence)).violations,
-    ...checkLiveness(history, LIVENESS),
-    ...checkLeaks({ history, baseline: {}, ...remainsOf(evidence) }),
-    ...checkHandOvers(
-      history,
-      grants.filter(({ lock }) => lock !== JOB),
+    ...checkBeliefs(history, isBeyondBounds, (lock, token) =>
+      isOfQuorum(lock) ? timesGiven(quorum, lock, token) : 1,
     ),
+    ...checkSets(history, setsAtEnd(evidence), isBeyondBounds).violations,
+    ...checkLiveness(history, LIVENESS, isBeyondBounds),
+    ...checkLeaks({ history, baseline: {}, ...remainsOf(evidence) }),
+    // If a document was lost, other candidates may have been elected meanwhile.
+    ...(mayVanish
+      ? []
+      : checkHandOvers(
+          history,
+          grants.filter(({ lock }) => lock !== JOB),
+        )),
     ...checkJobs(jobs.runs),
     ...checkCalls(jobs),
+    ...checkClaims(
+      changes.filter(({ name }) => name === JOB),
+      jobs,
+      killedIn(history),
+    ),
+    ...checkSilentLeaders(changes),
+    ...checkCursors(evidence),
+    ...checkQuorumSeats(evidence, quorumChanges),
+    ...checkQuorumFailures(history),
     ...(plan.isStrict ? strict.judge(single, grants, promptness) : []),
     ...(plan.isStrict ? passes.judge(single, grants, promptness) : []),
   ];
   return { violations, grants, versions: versions.versions + sumOf(quorum), changes };
 }
+
+/** The processes that were killed. */
+const killedIn = ({ run, workers }: Evidence['history']): ReadonlySet<string> =>
+  new Set(
+    run.flatMap((line) => {
+      const [first] = line.type === 'worker killed' ? (workers[line.worker] ?? []) : [];
+      return first?.type === 'started' ? [first.process] : [];
+    }),
+  );
+
+/** In how many deployments this token was given. */
+const timesGiven = (quorum: readonly VersionJudge[], lock: string, token: number): number =>
+  quorum.filter(({ grants }) => grants.some((grant) => grant.lock === lock && grant.token === token)).length;
 
 const sumOf = (judges: readonly VersionJudge[]): number =>
   judges.reduce((sum, { versions }) => sum + versions, 0);

@@ -40,8 +40,15 @@ const ISOLATED: Wanted = {
   faults: ['the primary is cut off from the other members'],
 };
 
-/** The plans for the bugs that have a trial on real servers. `null`: only real servers show the bug. */
-export const GROUNDS: Readonly<Record<TrialName, Wanted | null>> = {
+/** Two processes want one lock. */
+const SMALL: Wanted = { count: 2, locks: ['mutex-a'] };
+
+const LATE_REQUESTS: Wanted = {
+  ...{ ...STRICT, ...ACTORS, ...SMALL, faults: ['requests come late'], pauseMs: 1_000, durationMs: 8_000 },
+};
+
+/** The plans for the bugs that have a trial on real servers. */
+export const GROUNDS: Readonly<Record<TrialName, Wanted>> = {
   'nothing happens': { ...CALM, ...BOTH },
   'nothing happens, strictly': { ...STRICT, ...BOTH },
   'nothing happens, strictly, to a few': { ...STRICT, ...BOTH },
@@ -58,22 +65,21 @@ export const GROUNDS: Readonly<Record<TrialName, Wanted | null>> = {
     ...{ isStrict: false, leaseMs: 700, durationMs: 8_000, faults: ['a process stands still'] },
     ...{ ...ACTORS, thinkMs: 200, count: 2, locks: ['mutex-a'] },
   },
-  // No fault of the simulation deletes documents.
-  'lost documents': null,
+  'lost documents': { ...CALM, ...ACTORS, ...SMALL, faults: ['lock documents are lost'], pauseMs: 500 },
   'broken streams': {
-    ...{ ...STRICT, ...ACTORS, faults: ['change streams break'], leaseMs: 24_000 },
-    ...{ count: 2, locks: ['mutex-a'], idleMs: 300 },
+    ...{ ...STRICT, ...ACTORS, ...SMALL, faults: ['replies are late', 'change streams break'] },
+    ...{ leaseMs: 24_000, idleMs: 300, durationMs: 8_000 },
   },
-  // The simulation does not count the cursors of its servers.
-  'killed cursors': null,
+  // Some streams are closed before they have opened, which takes longer than a store timeout, and less than two.
+  'killed cursors': {
+    ...{ ...CALM, ...ACTORS, ...SMALL, leaseMs: 5_000, faults: ['replies are late'] },
+    ...{ faultMs: [2_000, 4_000], pauseMs: 500, durationMs: 8_000 },
+  },
   'lost replies': { ...LOST, ...BOTH },
-  'late requests': {
-    ...LATE,
-    ...ACTORS,
-    locks: ['mutex-a'],
-    faults: ['a process stands still', 'the primary steps down'],
-  },
-  'late requests, in time': { ...LATE, ...ACTORS },
+  // Longer than the two store timeouts after which a request must do nothing.
+  'late requests': { ...LATE_REQUESTS, faultMs: [3_200, 5_000] },
+  // Longer than a store timeout, so that the request is repeated, and shorter than its not-after.
+  'late requests, in time': { ...LATE_REQUESTS, faultMs: [1_600, 2_700] },
   'short cuts': { ...STRICT, ...ACTORS, faults: ['a process is cut off'], count: 3 },
   'long cuts': {
     ...{ ...ACTORS, isStrict: false, leaseMs: 700, clockAllowanceMs: 340, durationMs: 8_000, count: 2 },
@@ -86,13 +92,32 @@ export const GROUNDS: Readonly<Record<TrialName, Wanted | null>> = {
     ...{ locks: ['mutex-a'], longHoldPercent: 60 },
   },
   'skewed failovers': {
-    ...{ ...ACTORS, isStrict: false, leaseMs: 700, clockAllowanceMs: 340, durationMs: 10_000, count: 3 },
-    ...{ faults: ['the clock of the primary is moved', 'the primary steps down', 'a process is cut off'] },
-    ...{ locks: ['mutex-a'], longHoldPercent: 60 },
+    ...{ ...ACTORS, ...SMALL, isStrict: false, leaseMs: 700, clockAllowanceMs: 340, durationMs: 6_000 },
+    ...{ faults: ['the clock of the primary is moved', 'a process is cut off'], faultMs: [500, 1_500] },
+    ...{ pauseMs: 1_000, count: 3, longHoldPercent: 60 },
   },
   'new names': { ...CALM, ...BURSTS },
   'new names, strictly': { ...STRICT, ...BURSTS },
   'new names, lost replies': { ...LOST, ...BURSTS },
-  'new names, short cuts': { ...STRICT, ...BURSTS, faults: ['a process is cut off'] },
-  'new names, an isolated primary': { ...ISOLATED, ...BURSTS },
+  'new names, short cuts': {
+    ...{ ...STRICT, ...BURSTS, count: 2, faults: ['requests are lost'], faultMs: [50, 600], pauseMs: 400 },
+  },
+  'new names, an isolated primary': {
+    ...{ ...ISOLATED, ...BURSTS, count: 2, durationMs: 5_000, faultMs: [300, 1_500], pauseMs: 700 },
+    faults: ['the primary is cut off from the other members, and reports it'],
+  },
+};
+
+/** Overlapping writes: those of a holder that has lost its lock meanwhile. */
+const LATE_WRITES: Wanted = {
+  ...{ ...CALM, ...ACTORS, ...SMALL, leaseMs: 700, faults: ['requests come late'] },
+  ...{ faultMs: [800, 2_500], pauseMs: 300, durationMs: 5_000 },
+};
+
+/** For single bugs, instead of the plan of their trial: what shows them on real servers is rarer here. */
+export const OWN_GROUNDS: Readonly<Record<string, Wanted>> = {
+  'fenced-without-comparison': LATE_WRITES,
+  'fenced-without-token': LATE_WRITES,
+  // The reply to a cancel is late, and its request was granted before.
+  'cancel-forgets-grant': { ...STRICT, ...BURSTS, count: 2, faults: ['replies are late'], pauseMs: 300 },
 };

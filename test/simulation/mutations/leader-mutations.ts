@@ -1,5 +1,5 @@
 import type { Wanted } from '../plan/draw-plan.js';
-import { CALM, CRASHES, LATE, LOST } from './hunting-grounds.js';
+import { CALM, CRASHES, LATE } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
 const JOBS: Wanted = { work: ['jobs'] };
@@ -21,7 +21,7 @@ export const JOB_MUTATIONS: readonly SimulatedMutation[] = [
         replace: "    if (answer === 'claimed' || answer === 'unknown')",
       },
     ],
-    ground: { ...LOST, ...JOBS },
+    ground: { ...CALM, ...JOBS, faults: ['requests are lost'], faultMs: [50, 500], pauseMs: 400 },
   },
   {
     name: 'call-claimed-again',
@@ -120,6 +120,9 @@ export const ELECTION_MUTATIONS: readonly SimulatedMutation[] = [
         replace: '[]',
       },
     ],
-    ground: { ...CRASHES, ...LEADERS, faults: ['a process stands still'] },
+    ground: {
+      ...{ ...LEADERS, isStrict: false, leaseMs: 700, durationMs: 6_000, count: 4 },
+      ...{ faults: ['a process stands still'], faultMs: [800, 2_000], pauseMs: 600 },
+    },
   },
 ];

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { build } from 'tsup';
-import type { Options } from 'tsup';
+import { build } from 'esbuild';
+import type { Plugin } from 'esbuild';
 
 import { cacheFolder, ROOT } from '../../../lab/processes/program.js';
 import type { BuiltProgram } from '../../../lab/processes/program.js';
@@ -12,27 +12,27 @@ import type { Edit } from '../../faults/mutations/mutation.js';
 
 const SOURCES = join(ROOT, 'src');
 
-type Plugin = NonNullable<Options['esbuildPlugins']>[number];
-
 /** Bundles the program with these texts of the library replaced. No file is written but the bundle. */
 export async function buildWith(edits: readonly Edit[], source: URL): Promise<BuiltProgram> {
   const folder = await cacheFolder('simulated');
+  const path = join(folder.path, 'program.mjs');
   await build({
-    ...{ config: false, silent: true, format: 'esm', target: 'node20' },
-    entry: { program: fileURLToPath(source) },
-    outDir: folder.path,
-    esbuildPlugins: [planted(edits)],
+    ...{ bundle: true, platform: 'node', format: 'esm', target: 'node20', packages: 'external' },
+    entryPoints: [fileURLToPath(source)],
+    ...{ outfile: path, sourcemap: 'inline', logLevel: 'error' },
+    plugins: [planted(edits)],
   });
-  return { ...folder, path: join(folder.path, 'program.js') };
+  return { ...folder, path };
 }
 
 const planted = (edits: readonly Edit[]): Plugin => ({
   name: 'planted',
   setup(bundle) {
+    const files = new Set(edits.map(({ file }) => file));
     bundle.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const file = relative(SOURCES, path).replaceAll('\\', '/');
+      if (!files.has(file)) return undefined;
       const ofFile = edits.filter((edit) => edit.file === file);
-      if (ofFile.length === 0) return undefined;
       const text = ofFile.reduce(edited, await readFile(path, 'utf8'));
       return { contents: text, loader: 'ts' };
     });

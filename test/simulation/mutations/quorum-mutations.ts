@@ -1,8 +1,14 @@
 import type { Wanted } from '../plan/draw-plan.js';
-import { CALM, CRASHES, MOVED } from './hunting-grounds.js';
+import { CALM, CRASHES } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
 const QUORUM: Wanted = { work: ['quorums'], count: 2, durationMs: 3_000 };
+
+/** Deployments come and go, so that different majorities grant, and the fences of some are far behind. */
+const COMING_AND_GOING: Wanted = {
+  ...{ ...CALM, ...QUORUM, durationMs: 6_000 },
+  ...{ faults: ['all members stop'], faultMs: [200, 1_500], pauseMs: 300 },
+};
 
 /** Bugs in how a lock is held in a majority of replica sets. */
 export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
@@ -38,7 +44,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'while (mayJoin() && fence < 0) {',
       },
     ],
-    ground: { ...CRASHES, ...QUORUM },
+    ground: COMING_AND_GOING,
   },
   {
     name: 'quorum-late-seat-kept',
@@ -62,7 +68,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: '',
       },
     ],
-    ground: { ...CALM, ...QUORUM },
+    ground: { ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000 },
   },
   {
     name: 'quorum-trusts-its-best-seat',
@@ -74,7 +80,11 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'return remaining[0] ?? 0;',
       },
     ],
-    ground: { ...MOVED, ...QUORUM },
+    ground: {
+      ...{ ...CALM, ...QUORUM, durationMs: 6_000, longHoldPercent: 50 },
+      ...{ faults: ['a process reaches one replica set only', 'a process stands still'] },
+      ...{ faultMs: [600, 2_500], pauseMs: 800 },
+    },
   },
   {
     name: 'quorum-loss-not-told',
@@ -122,6 +132,6 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: "when(seats.isHeldBy(id), '$fence', { $max: ['$fence', { $toLong: token }] })",
       },
     ],
-    ground: { ...CALM, ...QUORUM },
+    ground: COMING_AND_GOING,
   },
 ];

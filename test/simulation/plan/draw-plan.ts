@@ -30,6 +30,10 @@ export interface Wanted {
   readonly clockAllowanceMs?: number | undefined;
   readonly durationMs?: number | undefined;
   readonly faults?: readonly FaultKind[] | undefined;
+  /** The shortest and the longest time that a fault lasts. */
+  readonly faultMs?: readonly [number, number] | undefined;
+  /** The longest time from the beginning or from the last fault of a kind to its next one. */
+  readonly pauseMs?: number | undefined;
   /** The names of the locks that actors want. */
   readonly locks?: readonly string[] | undefined;
   readonly idleMs?: number | undefined;
@@ -134,21 +138,27 @@ function drawProcess(
 
 type Drawn = Omit<Plan, 'faults'>;
 
-function drawFaults(random: Random, plan: Drawn, { faults }: Wanted): readonly FaultStep[] {
-  const allowed = faults ?? (plan.isStrict ? MILD : FAULT_KINDS);
-  const kinds = faults ?? allowed.filter(() => random.percent(40));
-  const steps = kinds.flatMap((kind) => drawSteps(kind, random, plan));
+function drawFaults(random: Random, plan: Drawn, wanted: Wanted): readonly FaultStep[] {
+  const allowed = plan.isStrict ? MILD : FAULT_KINDS;
+  const kinds = wanted.faults ?? allowed.filter(() => random.percent(40));
+  const steps = kinds.flatMap((kind) => drawSteps(kind, random, plan, wanted));
   return withinAllowance(steps, plan).toSorted((a, b) => a.atMs - b.atMs);
 }
 
-function drawSteps(kind: FaultKind, random: Random, plan: Drawn): readonly FaultStep[] {
+function drawSteps(
+  kind: FaultKind,
+  random: Random,
+  plan: Drawn,
+  { faultMs, pauseMs }: Wanted,
+): readonly FaultStep[] {
   const steps: FaultStep[] = [];
-  for (let atMs = random.between(100, PAUSE_MS); atMs < plan.durationMs;) {
+  const [firstMs, leastMs, mostMs] = pauseMs === undefined ? [100, 200, PAUSE_MS] : [0, 1, pauseMs];
+  for (let atMs = random.between(firstMs, mostMs); atMs < plan.durationMs;) {
     const set = random.percent(60) ? 0 : random.between(0, QUORUM_SETS - 1);
     const victim = random.between(0, plan.processes.length - 1);
-    const forMs = drawLength(kind, random, plan);
+    const forMs = faultMs === undefined ? drawLength(kind, random, plan) : random.between(...faultMs);
     steps.push({ kind, atMs, forMs, victim, set, amount: drawAmount(kind, random, plan) });
-    atMs += forMs + random.between(200, PAUSE_MS);
+    atMs += forMs + random.between(leastMs, mostMs);
     if (kind === 'a process crashes' && steps.length >= plan.processes.length - 1) break;
   }
   return steps;
@@ -162,14 +172,17 @@ function drawLength(kind: FaultKind, random: Random, { isStrict, leaseMs }: Draw
   return random.percent(50) ? random.between(20, ms / 2) : random.between(ms / 2, 2.5 * ms);
 }
 
-function drawAmount(kind: FaultKind, random: Random, { clockAllowanceMs, leaseMs }: Drawn): number {
-  if (kind === 'replies are lost') return random.between(1, 6);
+function drawAmount(kind: FaultKind, random: Random, { isStrict, clockAllowanceMs, leaseMs }: Drawn): number {
+  if (COUNTED.includes(kind)) return random.between(1, 6);
   if (kind === 'replies are late') {
-    return random.between(1, random.percent(60) ? 200 : Math.floor(leaseMs / 2));
+    return random.between(1, isStrict || random.percent(60) ? 200 : Math.floor(leaseMs / 2));
   }
   const isMoved = kind === 'the clock of the primary is moved';
   return isMoved ? random.between(1, Math.max(1, Math.floor(clockAllowanceMs / 2))) : 0;
 }
+
+/** Faults that befall so many messages. */
+const COUNTED: readonly FaultKind[] = ['replies are lost', 'requests come late', 'requests are lost'];
 
 /** The clocks of one set differ by at most the sum of all their moves, which stays within the allowance of holds. */
 function withinAllowance(steps: readonly FaultStep[], { clockAllowanceMs }: Drawn): readonly FaultStep[] {

@@ -47,7 +47,16 @@ export const FAULT_KINDS = [
   'a process crashes',
 ] as const;
 
-export type FaultKind = (typeof FAULT_KINDS)[number];
+/** Faults for a kind of bug each. No seed draws them, because most runs would show nothing else beside them. */
+export const SHARP_FAULT_KINDS = [
+  'requests come late',
+  'requests are lost',
+  'lock documents are lost',
+  'the primary is cut off from the other members, and reports it',
+  'a process reaches one replica set only',
+] as const;
+
+export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof SHARP_FAULT_KINDS)[number];
 
 /** One fault. */
 export interface FaultStep {
@@ -58,7 +67,7 @@ export interface FaultStep {
   readonly victim: number;
   /** The number of the replica set. The first one has all locks; a quorum uses all. */
   readonly set: number;
-  /** How many replies are lost, by how many ms replies are late, by how many a clock is moved. */
+  /** How many requests or replies are lost or late, by how many ms replies are late, by how many a clock is moved. */
   readonly amount: number;
 }
 

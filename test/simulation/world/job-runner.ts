@@ -49,6 +49,7 @@ export class JobRunner {
     while (time.nowMs() < endMs && !this.#stage.isStopping) {
       await time.pause(random.between(1, PACE_MS));
       if (random.percent(20)) await this.#call(job);
+      else if (random.percent(5)) await job.election.resign();
     }
     await job.stop({ drainMs: 2 * WORK_MS });
   }

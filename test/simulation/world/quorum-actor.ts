@@ -85,9 +85,9 @@ export class QuorumActor {
   }
 
   async #stay(hold: ObservedHold): Promise<void> {
-    const { time, leaseMs } = this.#stage;
+    const { time, leaseMs, longHoldPercent } = this.#stage;
     if (this.#random.percent(10)) await hold.confirm();
-    const ms = this.#random.percent(5) ? leaseMs : this.#random.between(0, HOLD_MS);
+    const ms = this.#random.percent(longHoldPercent) ? leaseMs : this.#random.between(0, HOLD_MS);
     const endMs = time.nowMs() + ms;
     while (hold.look() && time.nowMs() < endMs && !this.#stage.isStopping) await time.pause(20);
   }

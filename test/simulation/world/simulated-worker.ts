@@ -22,6 +22,7 @@ import { MemoryJournal } from './memory-journal.js';
 import { QuorumActor } from './quorum-actor.js';
 import type { SharedSet } from './shared-set.js';
 import { simulatedTime } from './simulated-time.js';
+import type { Wire } from './wire.js';
 
 export const DATABASE = 'app';
 
@@ -29,6 +30,8 @@ export const DATABASE = 'app';
 export interface Surrounding {
   readonly plan: Plan;
   readonly sets: readonly MemoryReplicaSet[];
+  /** The wire of each set. */
+  readonly wires: readonly Wire[];
   readonly memory: SharedSet;
   readonly jobs: JobNotes;
   readonly commands: CommandLog;
@@ -65,11 +68,13 @@ export class SimulatedWorker {
       ...{ leaseMs, clockAllowanceMs, storeTimeoutMs: 1_500, wakeIdleMs: 1_000 },
       ...(plan.isPolling ? { wakeups: 'polling' as const } : {}),
     };
-    const locks = new LockProvider(world.commands.watched(db, number), options);
+    const locks = new LockProvider(world.commands.watched(this.#wired(0, db), number), options);
     for (const event of EVENTS) locks.on(event, () => undefined);
     this.#quorum = plan.quorums > 0 ? this.#quorumOf(options) : undefined;
     this.journal.write({ type: 'started', process: locks.processId, leaseMs });
-    const fenced = boundedCollection(db.collection<StoredSet>(SETS), clock);
+    const [wire] = world.wires;
+    const stored = db.collection<StoredSet>(SETS);
+    const fenced = boundedCollection(wire?.throughCollection(stored) ?? stored, clock);
     let asks = 0;
     this.#stage = {
       ...{ locks, journal: this.journal, time, leaseMs },
@@ -93,11 +98,20 @@ export class SimulatedWorker {
   /** A quorum has a database of its own in each replica set. */
   #quorumOf(options: object): QuorumLockProvider {
     const quorum = new QuorumLockProvider(
-      this.dbs.map((db) => db.client.db('quorum')),
+      this.dbs.map((db, index) => this.#wired(index, db.client.db('quorum'))),
       options,
     );
     for (const event of EVENTS) quorum.on(event, () => undefined);
     return quorum;
+  }
+
+  #wired(set: number, db: Db): Db {
+    return this.#world.wires[set]?.through(db) ?? db;
+  }
+
+  /** How the leases of its quorum name it. */
+  get quorumProcess(): string | undefined {
+    return this.#quorum?.processId;
   }
 
   get isBusy(): boolean {

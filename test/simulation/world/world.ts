@@ -11,6 +11,7 @@ import { Nemesis } from './nemesis.js';
 import { SharedSet } from './shared-set.js';
 import { nsOf } from './simulated-time.js';
 import { SimulatedWorker } from './simulated-worker.js';
+import { Wire } from './wire.js';
 
 /** What is left of a run, for the judges. */
 export interface Evidence {
@@ -22,6 +23,10 @@ export interface Evidence {
   readonly memory: ReadonlyMap<string, readonly string[]>;
   readonly jobs: JobNotes;
   readonly commands: CommandLog;
+  /** The numbers of the workers, by what the leases of their quorums name them. */
+  readonly quorumProcesses: ReadonlyMap<string, number>;
+  /** How many cursors the members have open at the end. */
+  readonly openCursors: number;
   /** By how much the wall clock is ahead of the clock of the journals. */
   readonly aheadMs: number;
   /** The wall clock when all leases were over. */
@@ -42,6 +47,7 @@ const STEP_MS = 250;
 export class World {
   readonly #plan: Plan;
   readonly #sets: readonly MemoryReplicaSet[];
+  readonly #wires: readonly Wire[];
   readonly #workers: readonly SimulatedWorker[];
   readonly #journal: MemoryJournal<RunLine>;
   readonly #memory = new SharedSet();
@@ -66,8 +72,16 @@ export class World {
     ];
     this.#epochMs = first.now().getTime();
     this.#journal = new MemoryJournal(() => nsOf(this.#nowMs));
+    this.#wires = this.#sets.map((set) => new Wire(set));
     const world = {
-      ...{ plan, sets: this.#sets, memory: this.#memory, jobs: this.#jobs, commands: this.#commands },
+      ...{
+        plan,
+        sets: this.#sets,
+        wires: this.#wires,
+        memory: this.#memory,
+        jobs: this.#jobs,
+        commands: this.#commands,
+      },
       isStopping: () => this.#isStopping,
     };
     this.#workers = plan.processes.map((process, number) => new SimulatedWorker(number, process, world));
@@ -92,7 +106,9 @@ export class World {
 
   async #endure(): Promise<void> {
     const { faults, durationMs } = this.#plan;
-    const nemesis = new Nemesis({ sets: this.#sets, workers: this.#workers, journal: this.#journal });
+    const nemesis = new Nemesis({
+      ...{ sets: this.#sets, wires: this.#wires, workers: this.#workers, journal: this.#journal },
+    });
     for (const { atMs, act } of nemesis.deedsOf(faults)) {
       await this.#advance(Math.max(0, atMs - this.#elapsedMs));
       act();
@@ -141,6 +157,12 @@ export class World {
       history: { workers: this.#workers.map(({ journal }) => journal.lines), run: this.#journal.lines },
       versions: this.#sets.map(({ versions }) => versions),
       ...{ memory: this.#memory.values, jobs: this.#jobs, commands: this.#commands },
+      quorumProcesses: new Map(
+        this.#workers.flatMap(({ number, quorumProcess: name }) =>
+          name === undefined ? [] : [[name, number] as const],
+        ),
+      ),
+      openCursors: this.#sets.reduce((sum, set) => sum + set.openCursors, 0),
       ...{ aheadMs: this.#epochMs - START_MS, endMs: first.now().getTime(), tookMs },
       violations: this.#violations,
     };

@@ -1,0 +1,85 @@
+import { versionOf } from '../../../src/testing/judge/lock-version.js';
+import type { Violation } from '../../faults/verdict.js';
+import { asksOf, named } from '../../judge/asks.js';
+import type { Ask } from '../../judge/asks.js';
+import type { Change } from '../../judge/oplog-entry.js';
+import { clockOf, msOf } from '../../judge/run-clock.js';
+import type { RunClock } from '../../judge/run-clock.js';
+import type { Evidence } from '../world/world.js';
+
+/** A seat in one replica set, in ms on the clock of the journals since the run began. */
+interface Seat {
+  readonly lock: string;
+  readonly id: string;
+  readonly process: string;
+  readonly fromMs: number;
+  untilMs: number;
+}
+
+/** An unanswered request takes effect, and is given back, within two store timeouts. */
+const SETTLED_MS = 3_100;
+
+/**
+ * R1: the seats of a request, those of its failed rounds among them, end with one lease at most after the request has
+ * failed, or its hold has ended.
+ *
+ * @param changes - By replica set, of the locks of quorums.
+ */
+export function* checkQuorumSeats(
+  evidence: Evidence,
+  changes: readonly (readonly Change[])[],
+): Iterable<Violation> {
+  const { history, plan, quorumProcesses } = evidence;
+  const clock = clockOf(history);
+  const asks = asksOf(history, clock);
+  const restMs = plan.leaseMs + 2 * plan.clockAllowanceMs + SETTLED_MS;
+  for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, evidence.aheadMs, clock))) {
+    const worker = quorumProcesses.get(seat.process);
+    const mayHave = asks.filter(
+      (asked) =>
+        asked.worker === worker &&
+        asked.lock === seat.lock &&
+        msOf(asked.askedNs) <= seat.fromMs &&
+        seat.fromMs <= endMsOf(asked) + SETTLED_MS,
+    );
+    const lastMs = Math.max(...mayHave.map(endMsOf));
+    if (seat.untilMs <= lastMs + restMs) continue;
+    const [last] = mayHave.filter((asked) => endMsOf(asked) === lastMs);
+    const whose = last === undefined ? `${seat.lock}: no request` : named(last);
+    const what = `${whose} ended at ${lastMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`;
+    yield { invariant: 'R1', checker: 'quorum seats', what };
+  }
+}
+
+/** A worker that was killed before the end of its request extends nothing: its seats end by themselves. */
+const endMsOf = ({ releasedNs, lostNs, notGranted }: Ask): number =>
+  msOf(Math.min(releasedNs ?? Infinity, lostNs ?? Infinity, notGranted?.atNs ?? Infinity));
+
+function seatsIn(changes: readonly Change[], aheadMs: number, clock: RunClock): readonly Seat[] {
+  const startMs = Number(clock.atNs(0)) / 1e6 + aheadMs;
+  const open = new Map<string, Seat>();
+  const seats: Seat[] = [];
+  for (const { name, after, wallMs } of changes) {
+    const { leases } = versionOf(after);
+    const atMs = wallMs - startMs;
+    for (const { id, process } of leases) {
+      const key = `${name} ${id}`;
+      if (open.has(key)) continue;
+      const seat = { lock: name, id, process, fromMs: atMs, untilMs: Infinity };
+      open.set(key, seat);
+      seats.push(seat);
+    }
+    for (const [key, seat] of open) {
+      if (seat.lock !== name || leases.some(({ id }) => id === seat.id)) continue;
+      seat.untilMs = atMs;
+      open.delete(key);
+    }
+  }
+  // A seat that is still stored ends at its expiry.
+  for (const seat of open.values()) {
+    const last = changes.findLast(({ name }) => name === seat.lock);
+    const lease = versionOf(last?.after ?? null).leases.find(({ id }) => id === seat.id);
+    if (lease !== undefined) seat.untilMs = lease.expiresAt.getTime() - startMs;
+  }
+  return seats;
+}

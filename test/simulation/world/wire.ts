@@ -1,0 +1,126 @@
+import type { Collection, Db, Document } from 'mongodb';
+
+import type { MemoryReplicaSet } from '../../../src/testing/index.js';
+
+/** A request on its way: how it is sent, and how its late copy is. */
+interface Request<T> {
+  readonly send: () => Promise<T>;
+  readonly sendLate: (messenger: Db) => Promise<unknown>;
+  /** Aborts when the process does not wait for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface CommandOptions {
+  readonly signal?: AbortSignal;
+}
+
+type Send = (...args: unknown[]) => Promise<unknown>;
+
+/** What happens to the writes of all processes on their way to one replica set. */
+export class Wire {
+  readonly #set: MemoryReplicaSet;
+  /** A process that no fault befalls. It brings the late requests. */
+  #messenger: Db | undefined;
+  #toHold = 0;
+  #toLose = 0;
+  #isUnacknowledged = false;
+  #held: ((messenger: Db) => Promise<unknown>)[] = [];
+
+  constructor(set: MemoryReplicaSet) {
+    this.#set = set;
+  }
+
+  /** The next writes arrive at `deliver`. Their processes hear nothing of them. */
+  hold(count: number): void {
+    this.#toHold = count;
+  }
+
+  deliver(): void {
+    this.#toHold = 0;
+    for (const sendLate of this.#held.splice(0)) sendLate(this.messenger).catch(() => undefined);
+  }
+
+  /** The next writes never arrive. */
+  lose(count: number): void {
+    this.#toLose = count;
+  }
+
+  /** From now on, the primary answers a group of updates at once, and says that no majority has it. */
+  acknowledge(isSo: boolean): void {
+    this.#isUnacknowledged = !isSo;
+  }
+
+  get messenger(): Db {
+    return (this.#messenger ??= this.#set.db());
+  }
+
+  /** The same database, whose writes go over this wire. */
+  through(db: Db): Db {
+    return new Proxy(db, {
+      get: (target, property) => {
+        if (property !== 'command') return Reflect.get(target, property, target) as unknown;
+        return async (command: Document, options: CommandOptions = {}) => {
+          if (this.#isUnacknowledged && isGroup(command))
+            return await unacknowledged(target, command, options);
+          const send = (): Promise<Document> => target.command(command, options);
+          if (!isWrite(command)) return await send();
+          const sendLate = ({ client }: Db): Promise<unknown> =>
+            client.db(target.databaseName).command(command);
+          return await this.#carry({ send, sendLate, signal: options.signal });
+        };
+      },
+    });
+  }
+
+  /** The same collection, whose updates go over this wire. */
+  throughCollection<T extends Document>(collection: Collection<T>): Collection<T> {
+    return new Proxy(collection, {
+      get: (target, property) => {
+        const value: unknown = Reflect.get(target, property, target);
+        if (property !== 'updateOne') return value;
+        return async (...args: unknown[]) =>
+          await this.#carry({
+            send: () => (value as Send)(...args),
+            sendLate: ({ client }) => {
+              const same = client.db(target.dbName).collection(target.collectionName);
+              return (same.updateOne as Send)(...args);
+            },
+          });
+      },
+    });
+  }
+
+  async #carry<T>({ send, sendLate, signal }: Request<T>): Promise<T> {
+    if (this.#toHold > 0) {
+      this.#toHold -= 1;
+      this.#held.push(sendLate);
+      return await unanswered(signal);
+    }
+    if (this.#toLose > 0) {
+      this.#toLose -= 1;
+      return await unanswered(signal);
+    }
+    return await send();
+  }
+}
+
+const isWrite = (command: Document): boolean => 'update' in command || 'findAndModify' in command;
+
+const isGroup = (command: Document): boolean => 'update' in command && command['ordered'] === false;
+
+/** As a primary that waits for the other members for a shorter time than they need to elect another one. */
+async function unacknowledged(db: Db, command: Document, options: CommandOptions): Promise<Document> {
+  const answer = await db.command({ ...command, writeConcern: { w: 1 } }, options);
+  return { ...answer, writeConcernError: { code: 64, errmsg: 'waiting for replication timed out' } };
+}
+
+const unanswered = (signal: AbortSignal | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    signal?.addEventListener(
+      'abort',
+      () => {
+        reject(signal.reason as Error);
+      },
+      { once: true },
+    );
+  });
