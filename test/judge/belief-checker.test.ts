@@ -156,6 +156,28 @@ describe('the belief checker', () => {
     expect(found(held(READ, 2, 10, 20), held(READ, 1, 20, 30))).toEqual([]);
   });
 
+  it('accepts a token that two readers have from different deployments, and not one of a third reader', () => {
+    const [first, second, third] = [1, 2, 3].map((ask) => held(READ, 7, 10 * ask, 50, ask));
+    const judged = (...workers: readonly (Lines | undefined)[]): number =>
+      checkBeliefs(
+        history(workers.map((lines = []) => lines)),
+        () => false,
+        () => 2,
+      ).length;
+    expect(judged(first, second)).toBe(0);
+    expect(judged(first, second, third)).toBe(1);
+  });
+
+  it('finds a token that two holds have which exclude each other, although two deployments have given it', () => {
+    const lines = [held(WRITE, 7, 10, 20), held(WRITE, 7, 30, 40)];
+    const [violation] = checkBeliefs(
+      history(lines),
+      () => false,
+      () => 2,
+    );
+    expect(violation?.what).toMatch(/has the token of/);
+  });
+
   it('finds a token that two holds have', () => {
     expectOne(found(held(READ, 1, 10, 20), held(READ, 1, 15, 30)), /^S3: .*has the token of/);
   });

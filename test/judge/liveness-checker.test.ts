@@ -145,8 +145,13 @@ describe('the liveness checker', () => {
     ['a slow try', /^L1/, [[asked(0, 1, MUTEX, 0), ...notGranted(101, 1, 'BUSY')]]],
     [
       'a timed request that gives up too early',
-      /^L1 .*with 200 ms of time has none after 149.0 ms/,
+      /^L1 .*with 200 ms of time fails with ACQUIRE_TIMEOUT after 149.0 ms/,
       [[asked(1, 1, MUTEX, 200), ...notGranted(150, 1)]],
+    ],
+    [
+      'a timed request of a quorum that gives up too early',
+      /^L1 .*with 200 ms of time fails with QUORUM after 149.0 ms/,
+      [[asked(1, 1, MUTEX, 200), ...notGranted(150, 1, 'QUORUM')]],
     ],
     [
       'a wait without a timeout that times out',
@@ -184,6 +189,11 @@ describe('the liveness checker', () => {
       'a late report of a loss',
       /^L4 .*told its loss at 141.0 ms, promised until 90/,
       [[asked(1, 1), granted(2, 1, 1, 90), ...lost(141, 1)]],
+    ],
+    [
+      'a late report of a loss while the hold is being released',
+      /^L4 .*told its loss at 141.0 ms, promised until 90/,
+      [[asked(1, 1), granted(2, 1, 1, 90), [80, { type: 'releasing', ask: 1 }], ...lost(141, 1)]],
     ],
     [
       'a loss that is never reported',

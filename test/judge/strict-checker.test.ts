@@ -70,6 +70,18 @@ describe('the checker of strict rounds', () => {
     expect(found([shared, told, told, left], held(READ, 8, 500, 2_900, 1), LENIENT_MS)).toEqual([]);
   });
 
+  it.each([
+    ['accepts that a lease is kept while its process asks for several locks', 'p', 0],
+    ['finds a lease that is kept while another process asks for several locks', 'q', 1],
+  ])('%s', (_, process, count) => {
+    const several: Lines[number] = [
+      500,
+      { type: 'asked', ask: 1, lock: LOCK, seat: READ, timeoutMs: null, isOneOfSeveral: true },
+    ];
+    const lines: Lines = [[0, { type: 'started', process, leaseMs: 1 }], several];
+    expect(found([shared, told, told, left], lines, LENIENT_MS)).toHaveLength(count);
+  });
+
   it('accepts that a lease is kept after a waiter has gone', () => {
     expect(found([shared, told, shared, shared, left], [], LENIENT_MS)).toEqual([]);
   });

@@ -161,9 +161,9 @@ function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<strin
     const locks = new Map<number, string>();
     const begun = new Map<number, Told>();
     const several = new Map<number, Told>();
-    const [first] = lines;
-    const process = first?.type === 'started' ? first.process : '';
+    let process = '';
     for (const line of lines) {
+      if (line.type === 'started') ({ process } = line);
       if (line.type === 'asked') {
         locks.set(line.ask, line.lock);
         if (line.isOneOfSeveral === true) {

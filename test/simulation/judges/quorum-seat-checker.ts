@@ -19,6 +19,9 @@ interface Seat {
 /** An unanswered request takes effect, and is given back, within two store timeouts. */
 const SETTLED_MS = 3_100;
 
+/** The server has whole milliseconds. */
+const ROUNDING_MS = 1;
+
 /**
  * R1: the seats of a request, those of its failed rounds among them, end with one lease at most after the request has
  * failed, or its hold has ended.
@@ -39,7 +42,7 @@ export function* checkQuorumSeats(
       (asked) =>
         asked.worker === worker &&
         asked.lock === seat.lock &&
-        msOf(asked.askedNs) <= seat.fromMs &&
+        msOf(asked.askedNs) <= seat.fromMs + ROUNDING_MS &&
         seat.fromMs <= endMsOf(asked) + SETTLED_MS,
     );
     const lastMs = Math.max(...mayHave.map(endMsOf));
@@ -55,6 +58,7 @@ export function* checkQuorumSeats(
 const endMsOf = ({ releasedNs, lostNs, notGranted }: Ask): number =>
   msOf(Math.min(releasedNs ?? Infinity, lostNs ?? Infinity, notGranted?.atNs ?? Infinity));
 
+/** A seat ends when it is given back, or at its expiry: an expired lease stays stored until the next update. */
 function seatsIn(changes: readonly Change[], aheadMs: number, clock: RunClock): readonly Seat[] {
   const startMs = Number(clock.atNs(0)) / 1e6 + aheadMs;
   const open = new Map<string, Seat>();
@@ -62,24 +66,18 @@ function seatsIn(changes: readonly Change[], aheadMs: number, clock: RunClock): 
   for (const { name, after, wallMs } of changes) {
     const { leases } = versionOf(after);
     const atMs = wallMs - startMs;
-    for (const { id, process } of leases) {
+    for (const { id, process, expiresAt } of leases) {
       const key = `${name} ${id}`;
-      if (open.has(key)) continue;
-      const seat = { lock: name, id, process, fromMs: atMs, untilMs: Infinity };
+      const seat = open.get(key) ?? { lock: name, id, process, fromMs: atMs, untilMs: 0 };
+      if (!open.has(key)) seats.push(seat);
       open.set(key, seat);
-      seats.push(seat);
+      seat.untilMs = expiresAt.getTime() - startMs;
     }
     for (const [key, seat] of open) {
       if (seat.lock !== name || leases.some(({ id }) => id === seat.id)) continue;
-      seat.untilMs = atMs;
+      seat.untilMs = Math.min(seat.untilMs, atMs);
       open.delete(key);
     }
-  }
-  // A seat that is still stored ends at its expiry.
-  for (const seat of open.values()) {
-    const last = changes.findLast(({ name }) => name === seat.lock);
-    const lease = versionOf(last?.after ?? null).leases.find(({ id }) => id === seat.id);
-    if (lease !== undefined) seat.untilMs = lease.expiresAt.getTime() - startMs;
   }
   return seats;
 }

@@ -5,10 +5,10 @@ import type { Wanted } from '../plan/draw-plan.js';
 /** The plans in which a kind of bug shows within a few seeds. */
 
 /** Nothing happens, and leases are short. */
-export const CALM: Wanted = { isStrict: false, leaseMs: 2_000, durationMs: 4_000, faults: [] };
+export const CALM: Wanted = { isStrict: false, leaseMs: 2_000, durationMs: 3_000, faults: [] };
 
 /** Nothing happens, and a lost wake-up makes a grant late. */
-export const STRICT: Wanted = { isStrict: true, leaseMs: 15_000, durationMs: 5_000, faults: [] };
+export const STRICT: Wanted = { isStrict: true, leaseMs: 15_000, durationMs: 4_000, faults: [] };
 
 export const CRASHES: Wanted = {
   ...{ isStrict: false, leaseMs: 700, durationMs: 6_000 },
@@ -30,9 +30,9 @@ export const MOVED: Wanted = {
   faults: ['the clock of the primary is moved', 'the primary steps down', 'a process is cut off'],
 };
 
-const BOTH: Wanted = { work: ['actors', 'candidates'] };
-const ACTORS: Wanted = { work: ['actors'] };
-const BURSTS: Wanted = { work: ['bursts'] };
+const BOTH: Wanted = { work: ['actors', 'candidates'], count: 3 };
+const ACTORS: Wanted = { work: ['actors'], count: 3 };
+const BURSTS: Wanted = { work: ['bursts'], count: 3 };
 
 /** Rolled back is only what the primary alone has. */
 const ISOLATED: Wanted = {
@@ -108,9 +108,9 @@ export const GROUNDS: Readonly<Record<TrialName, Wanted>> = {
   },
 };
 
-/** Overlapping writes: those of a holder that has lost its lock meanwhile. */
+/** Writes arrive after the lease of their holder, which stands still and extends nothing. */
 const LATE_WRITES: Wanted = {
-  ...{ ...CALM, ...ACTORS, ...SMALL, leaseMs: 700, faults: ['requests come late'] },
+  ...{ ...CALM, ...ACTORS, ...SMALL, leaseMs: 700, faults: ['requests come late', 'a process stands still'] },
   ...{ faultMs: [800, 2_500], pauseMs: 300, durationMs: 5_000 },
 };
 

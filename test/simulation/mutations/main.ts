@@ -142,7 +142,7 @@ const rows = inOrder.map((result) => {
     isFound ? seconds.toFixed(1) : '',
   ];
 });
-const table = markdown(['planted bug', 'what is wrong', 'found by', 'seed', 'seconds'], rows);
+const table = markdown(['planted bug', 'what is wrong', 'found by', 'seed', 'processor seconds'], rows);
 console.log(`\n${table.join('\n')}`);
 const least = caught.filter(({ seed }) => seed <= 100).length;
 const sum = `${caught.length} of ${results.length} found in ${(tookMs / 1_000).toFixed(0)} s, ${least} of them by a seed up to 100`;

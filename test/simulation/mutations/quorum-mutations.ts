@@ -4,10 +4,10 @@ import type { SimulatedMutation } from './simulated-mutation.js';
 
 const QUORUM: Wanted = { work: ['quorums'], count: 2, durationMs: 3_000 };
 
-/** Deployments come and go, so that different majorities grant, and the fences of some are far behind. */
-const COMING_AND_GOING: Wanted = {
-  ...{ ...CALM, ...QUORUM, durationMs: 6_000 },
-  ...{ faults: ['all members stop'], faultMs: [200, 1_500], pauseMs: 300 },
+/** The clocks of the deployments differ, and now the one, now the other answers first. */
+const DIFFERENT_CLOCKS: Wanted = {
+  ...{ ...CALM, ...QUORUM, clockAllowanceMs: 600, idleMs: 20, longHoldPercent: 0 },
+  ...{ faults: ['the clock of the primary is moved'], faultMs: [1, 1], pauseMs: 400 },
 };
 
 /** Bugs in how a lock is held in a majority of replica sets. */
@@ -44,7 +44,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'while (mayJoin() && fence < 0) {',
       },
     ],
-    ground: COMING_AND_GOING,
+    ground: DIFFERENT_CLOCKS,
   },
   {
     name: 'quorum-late-seat-kept',
@@ -68,7 +68,11 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: '',
       },
     ],
-    ground: { ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000 },
+    // Two requests meet in different orders, so that each of them has some of the seats.
+    ground: {
+      ...{ ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000 },
+      ...{ faults: ['requests come late'], faultMs: [20, 300], pauseMs: 200 },
+    },
   },
   {
     name: 'quorum-trusts-its-best-seat',
@@ -132,6 +136,6 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: "when(seats.isHeldBy(id), '$fence', { $max: ['$fence', { $toLong: token }] })",
       },
     ],
-    ground: COMING_AND_GOING,
+    ground: DIFFERENT_CLOCKS,
   },
 ];
