@@ -10,6 +10,12 @@ const DIFFERENT_CLOCKS: Wanted = {
   ...{ faults: ['the clock of the primary is moved'], faultMs: [1, 1], pauseMs: 400 },
 };
 
+/** Two requests reach the deployments in different orders, so that each of them has some of the seats. */
+const SPLIT_VOTES: Wanted = {
+  ...{ ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000 },
+  ...{ faults: ['requests come late'], faultMs: [20, 300], pauseMs: 200 },
+};
+
 /** Bugs in how a lock is held in a majority of replica sets. */
 export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
   {
@@ -22,7 +28,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'majority: Math.floor(stores.length / 2),',
       },
     ],
-    ground: { ...CALM, ...QUORUM },
+    ground: SPLIT_VOTES,
   },
   {
     name: 'quorum-fences-not-raised',
@@ -56,7 +62,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: '',
       },
     ],
-    ground: { ...CALM, ...QUORUM },
+    ground: SPLIT_VOTES,
   },
   {
     name: 'quorum-failed-round-kept',
@@ -68,11 +74,7 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
         replace: '',
       },
     ],
-    // Two requests meet in different orders, so that each of them has some of the seats.
-    ground: {
-      ...{ ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000 },
-      ...{ faults: ['requests come late'], faultMs: [20, 300], pauseMs: 200 },
-    },
+    ground: SPLIT_VOTES,
   },
   {
     name: 'quorum-trusts-its-best-seat',

@@ -65,8 +65,8 @@ export class JobRunner {
           ...{ fromMs: time.nowMs(), untilMs: Infinity },
         };
         this.#notes.runs.push(run);
-        // Beyond this the term is over, whether the run has heard of that or not.
-        const promisedMs = (): number => time.nowMs() + term.remainingMs;
+        // Beyond this the term is over, whether the run has heard of that or not. A term that is over promises nothing.
+        const promisedMs = (): number => (term.remainingMs > 0 ? time.nowMs() + term.remainingMs : 0);
         run.promisedMs = promisedMs();
         const stop = time.every(25, () => (run.promisedMs = Math.max(run.promisedMs ?? 0, promisedMs())));
         await time.pause(this.#random.between(0, WORK_MS));
