@@ -145,6 +145,9 @@ export class QuorumRounds {
   // ---- asking
 
   #ask(asked: AskedStore): void {
+    // A try of the last round may have been answered while this round waited for its gate. Another try would find the
+    // lock busy by that seat, and its answer would replace the seat, which nobody would release.
+    if (asked.answer !== undefined) return;
     const { health } = this.#quorum;
     asked.isAwaited = asked.inFlight === undefined && !health.isSilent(asked.store);
     if (asked.inFlight !== undefined) return;

@@ -23,6 +23,7 @@ import type { Evidence } from '../world/world.js';
 import { checkClaims } from './claim-checker.js';
 import { checkCursors } from './cursor-checker.js';
 import { checkCalls, checkJobs } from './job-checker.js';
+import { checkLeftovers } from './leftover-checker.js';
 import { checkQuorumFailures } from './quorum-failure-checker.js';
 import { checkQuorumSeats } from './quorum-seat-checker.js';
 import { checkSilentLeaders } from './silent-leader-checker.js';
@@ -91,6 +92,7 @@ export function judgeRun(evidence: Evidence): Judgement {
     ),
     ...checkSilentLeaders(changes),
     ...checkCursors(evidence),
+    ...checkLeftovers(evidence, changes),
     ...checkQuorumSeats(evidence, quorumChanges),
     ...checkQuorumFailures(history),
     ...(plan.isStrict ? strict.judge(single, grants, promptness) : []),

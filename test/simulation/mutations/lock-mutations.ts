@@ -1,4 +1,4 @@
-import { CALM, CRASHES, LATE, LOST, STRICT } from './hunting-grounds.js';
+import { CALM, LOST, STRICT } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
 /** Bugs in locks of one replica set, their kept seats and their groups. */
@@ -25,7 +25,10 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'all(equal(`${at}.id`, idText(id)), { $lt: [0, change] });',
       },
     ],
-    ground: { ...LATE, work: ['actors'], locks: ['reader-writer-a', 'reader-writer-b'] },
+    ground: {
+      ...{ ...CALM, work: ['actors'], locks: ['reader-writer-a'], count: 2, durationMs: 6_000 },
+      ...{ faults: ['requests come late'], faultMs: [1_600, 3_500], pauseMs: 300 },
+    },
   },
   {
     name: 'upgrade-keeps-token',
@@ -104,10 +107,8 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
       },
     ],
     ground: {
-      ...CRASHES,
-      work: ['actors'],
-      locks: ['mutex-b'],
-      faults: ['a process stands still', 'a process is cut off'],
+      ...{ ...CALM, work: ['actors'], locks: ['mutex-b'], count: 2, leaseMs: 700, durationMs: 8_000 },
+      ...{ faults: ['a process stands still'], faultMs: [750, 1_500], pauseMs: 300, idleMs: 5 },
     },
   },
   {
@@ -125,7 +126,7 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'const areAllApplied = count >= sent.length - (sent.length > 4 ? 1 : 0);',
       },
     ],
-    ground: { ...CALM, work: ['bursts'] },
+    ground: { ...STRICT, work: ['bursts'], count: 2 },
   },
   {
     name: 'refused-group-is-done',
@@ -137,6 +138,6 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'if (counted !== undefined) statement.settle',
       },
     ],
-    ground: { ...CALM, work: ['bursts'] },
+    ground: { ...STRICT, work: ['bursts'], count: 2 },
   },
 ];

@@ -77,6 +77,22 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
     ground: SPLIT_VOTES,
   },
   {
+    name: 'quorum-asks-again',
+    breaks: 'a round asks a store again that has granted it a seat already, and forgets that seat',
+    edits: [
+      {
+        file: 'quorum/quorum-rounds.ts',
+        find: '    if (asked.answer !== undefined) return;\n',
+        replace: '',
+      },
+    ],
+    // Gates are slow, and tries of the last round are answered meanwhile.
+    ground: {
+      ...{ ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000, count: 3 },
+      ...{ faults: ['requests come late', 'all members stop'], faultMs: [200, 1_500], pauseMs: 300 },
+    },
+  },
+  {
     name: 'quorum-trusts-its-best-seat',
     breaks: 'a hold of a quorum lasts as long as its longest seat, and not as a majority of them',
     edits: [

@@ -45,15 +45,15 @@ export const FAULT_KINDS = [
   'a process stands still',
   'a process is cut off',
   'a process crashes',
+  'requests come late',
+  'requests are lost',
+  'a process reaches one replica set only',
 ] as const;
 
 /** Faults for a kind of bug each. No seed draws them, because most runs would show nothing else beside them. */
 export const SHARP_FAULT_KINDS = [
-  'requests come late',
-  'requests are lost',
   'lock documents are lost',
   'the primary is cut off from the other members, and reports it',
-  'a process reaches one replica set only',
 ] as const;
 
 export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof SHARP_FAULT_KINDS)[number];
