@@ -232,6 +232,22 @@ describe('a fault of a MemoryReplicaSet', () => {
     expect((await next).isHeld).toBe(true);
   });
 
+  it('openCursors: counts the change stream of a waiter, until its provider closes', async () => {
+    const set = newSet();
+    const [a, b] = [newProcess(set), newProcess(set)];
+    const lock = await a.locks.createMutex('a').acquire();
+    expect(set.openCursors).toBe(0);
+    const next = b.locks.createMutex('a').acquire();
+    await set.advance(1_000);
+    expect(set.openCursors).toBe(1);
+    await lock.release();
+    await (await next).release();
+    const closing = Promise.all([a.locks.close(), b.locks.close()]);
+    await set.advance(1_000);
+    await closing;
+    expect(set.openCursors).toBe(0);
+  });
+
   it('freeze: the process does nothing, and finds out after thaw', async () => {
     const set = newSet();
     const [a, b] = [newProcess(set), newProcess(set)];
