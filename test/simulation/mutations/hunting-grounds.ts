@@ -25,11 +25,6 @@ export const LATE: Wanted = {
   faults: ['replies are late', 'replies are lost', 'a process is cut off', 'a process stands still'],
 };
 
-export const MOVED: Wanted = {
-  ...{ isStrict: false, leaseMs: 700, clockAllowanceMs: 300, durationMs: 6_000 },
-  faults: ['the clock of the primary is moved', 'the primary steps down', 'a process is cut off'],
-};
-
 const BOTH: Wanted = { work: ['actors', 'candidates'], count: 3 };
 const ACTORS: Wanted = { work: ['actors'], count: 3 };
 const BURSTS: Wanted = { work: ['bursts'], count: 3 };

@@ -124,7 +124,7 @@ await forEachOf(
     const controls = await runTasks(unharmed.path, tasks);
     for (const [index, { mutation, seed }] of half.entries()) {
       const control = controls[index];
-      if (control === undefined || control.seed === undefined) continue;
+      if (control?.seed === undefined) continue;
       unsound.push(`${mutation.name}: seed ${seed} fails without the bug, too: ${findersIn(control)}`);
     }
   },
