@@ -88,8 +88,8 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
     ],
     // Gates are slow, and tries of the last round are answered meanwhile.
     ground: {
-      ...{ ...CALM, ...QUORUM, leaseMs: 700, durationMs: 6_000, count: 3 },
-      ...{ faults: ['requests come late', 'all members stop'], faultMs: [200, 1_500], pauseMs: 300 },
+      ...{ ...CALM, ...QUORUM, count: 4, durationMs: 5_000, idleMs: 20, longHoldPercent: 2 },
+      ...{ faults: ['the primary steps down', 'all members stop'], faultMs: [300, 1_300], pauseMs: 600 },
     },
   },
   {
