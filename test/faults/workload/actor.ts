@@ -103,7 +103,12 @@ export class Actor {
     if (!(await hold.change('write', options, random.percent(30)))) return;
     if (random.percent(60) && !(await this.#add(hold))) return;
     await this.#wait(random.between(0, HOLD_MS), () => hold.look());
-    if (random.percent(50)) await hold.change(random.pick(['upgradeable', 'read']), {}, false);
+    const weaker = random.percent(50) ? random.pick(['upgradeable', 'read'] as const) : undefined;
+    if (weaker !== undefined) await hold.change(weaker, {}, false);
+    if (weaker === 'upgradeable' && this.#stage.upgradesAgain === true) {
+      await hold.change('write', options, false);
+      await this.#wait(this.#drawHoldMs(), () => hold.look());
+    }
     await this.#wait(random.between(0, HOLD_MS), () => hold.look());
   }
 

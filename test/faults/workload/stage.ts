@@ -22,6 +22,8 @@ export interface Stage {
   readonly idleMs: number;
   /** How many of a hundred holds last about as long as a lease. */
   readonly longHoldPercent: number;
+  /** Whether a hold that was downgraded to upgradeable is upgraded once more. */
+  readonly upgradesAgain?: boolean;
   /** The names of the locks that actors want; empty: all. */
   readonly locksWanted: readonly string[];
   /** The sets that values are added to. */

@@ -25,9 +25,11 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         replace: 'all(equal(`${at}.id`, idText(id)), { $lt: [0, change] });',
       },
     ],
+    // A hold is changed again while a copy of the change before is on its way.
     ground: {
-      ...{ ...CALM, work: ['actors'], locks: ['reader-writer-a'], count: 2, durationMs: 6_000 },
-      ...{ faults: ['requests come late'], faultMs: [1_600, 3_500], pauseMs: 300 },
+      ...{ ...CALM, work: ['actors'], locks: ['reader-writer-a'], count: 2, leaseMs: 15_000 },
+      ...{ upgradesAgain: true, longHoldPercent: 60, idleMs: 20, durationMs: 10_000 },
+      ...{ faults: ['requests come late'], faultMs: [1_600, 2_900], pauseMs: 200 },
     },
   },
   {
@@ -51,8 +53,14 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         find: 'return [{ $set: { queue: queueWithout(operation.id) } }];',
         replace: "return [{ $set: { queue: '$queue' } }];",
       },
+      // Otherwise the reply shows the place, and the process sends a leave at once.
+      {
+        file: 'lease/acquiring/attempt.ts',
+        find: "fateOf(reply, this.id).type !== 'absent';",
+        replace: "fateOf(reply, this.id).type === 'granted';",
+      },
     ],
-    ground: { ...STRICT, work: ['actors'] },
+    ground: { ...STRICT, work: ['actors'], count: 3, locks: ['mutex-a'], longHoldPercent: 60 },
   },
   {
     name: 'try-is-queued',
@@ -107,8 +115,9 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
       },
     ],
     ground: {
-      ...{ ...CALM, work: ['actors'], locks: ['mutex-b'], count: 2, leaseMs: 700, durationMs: 8_000 },
-      ...{ faults: ['a process stands still'], faultMs: [750, 1_500], pauseMs: 300, idleMs: 5 },
+      ...{ ...CALM, work: ['actors'], locks: ['mutex-b'], count: 3, leaseMs: 700, durationMs: 8_000 },
+      ...{ faults: ['a process stands still', 'a process is cut off'], faultMs: [500, 1_500] },
+      ...{ pauseMs: 400, idleMs: 5 },
     },
   },
   {

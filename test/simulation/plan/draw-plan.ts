@@ -39,6 +39,7 @@ export interface Wanted {
   readonly idleMs?: number | undefined;
   readonly thinkMs?: number | undefined;
   readonly longHoldPercent?: number | undefined;
+  readonly upgradesAgain?: boolean | undefined;
   /** The number of processes. */
   readonly count?: number | undefined;
 }
@@ -118,7 +119,7 @@ function drawProcess(
   random: Random,
   work: readonly Work[],
   index: number,
-  { idleMs, thinkMs, longHoldPercent }: Wanted,
+  { idleMs, thinkMs, longHoldPercent, upgradesAgain }: Wanted,
 ): ProcessPlan {
   const count = (kind: Work, most: number): number =>
     work.includes(kind) && (index < 2 || random.percent(60)) ? random.between(1, most) : 0;
@@ -128,6 +129,7 @@ function drawProcess(
     thinkMs: thinkMs ?? random.pick([5, 40]),
     idleMs: idleMs ?? random.pick([20, 60, 300]),
     longHoldPercent: longHoldPercent ?? random.pick([2, 2, 25]),
+    ...(upgradesAgain === undefined ? {} : { upgradesAgain }),
     actors: count('actors', 3),
     bursts: count('bursts', 1),
     candidates: count('candidates', 1),

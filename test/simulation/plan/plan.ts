@@ -22,6 +22,8 @@ export interface ProcessPlan {
   readonly idleMs: number;
   /** How many of a hundred holds last about as long as a lease. */
   readonly longHoldPercent: number;
+  /** Whether holds that were downgraded to upgradeable are upgraded once more. */
+  readonly upgradesAgain?: boolean;
   /** How many of each request locks at the same time. */
   readonly actors: number;
   readonly bursts: number;

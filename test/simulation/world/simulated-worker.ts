@@ -82,6 +82,7 @@ export class SimulatedWorker {
         thinkMs: plan.thinkMs,
         idleMs: plan.idleMs,
         longHoldPercent: plan.longHoldPercent,
+        upgradesAgain: plan.upgradesAgain === true,
         locksWanted: world.plan.locks,
       },
       sets: [
