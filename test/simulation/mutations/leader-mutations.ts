@@ -41,7 +41,7 @@ export const JOB_MUTATIONS: readonly SimulatedMutation[] = [
     edits: [
       {
         file: 'protocol/jobs/job-claims.ts',
-        find: "    [any(not(equal(last, after)), { $gte: [last, instant] }), 'outdated'],\n",
+        find: "    [any(not(equal(LAST_INSTANT, after)), { $gte: [LAST_INSTANT, instant] }), 'outdated'],\n",
         replace: '',
       },
       {
