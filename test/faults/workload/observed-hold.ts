@@ -35,6 +35,7 @@ export class ObservedHold {
   #promisedNs = 0n;
   #isOver = false;
   #isParting = false;
+  #isReleasing = false;
 
   constructor(handle: LockHandle, ask: number, { journal, time }: Witness) {
     this.handle = handle;
@@ -67,7 +68,7 @@ export class ObservedHold {
     // it was in doubt at its grant already, nothing was promised yet.
     const isFinal = signal.aborted || (promisedNs > 0n && this.#time.nowNs() >= promisedNs);
     // A leader that gives up its term relies on it until its work has ended.
-    if (!isHeld && isFinal && !this.#isOver && !this.#isParting) {
+    if (!isHeld && isFinal && !this.#isOver && !this.#isParting && !this.#isReleasing) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });
     }
@@ -134,13 +135,14 @@ export class ObservedHold {
   }
 
   releasing(): void {
-    // The last promise counts: nobody looks at the hold while it is being released.
     this.look();
-    this.#stopLooking();
+    // One of several locks is held and extended until it is given back, which may be long after the first of them.
+    this.#isReleasing = true;
     this.#journal.write({ type: 'releasing', ask: this.#ask });
   }
 
   released(wasHeld: boolean): void {
+    this.#stopLooking();
     this.#journal.write({ type: 'released', ask: this.#ask, wasHeld });
   }
 
