@@ -61,13 +61,13 @@ export class TermHandle extends LeaseHandle {
     return this.#hold.onCalled(callback);
   }
 
-  /** @internal Whether the term has ended by a loss. Past its deadline, this call ends the term as lost. */
+  /** @internal Whether the term has ended by a loss. If its deadline has passed, this call ends the term as lost. */
   checkLost(): boolean {
     const ended = this.#hold.checkEnd();
     return ended !== undefined && ended !== 'released';
   }
 
-  /** @internal Whether the term has ended. Past its deadline, this call ends the term as lost. */
+  /** @internal Whether the term has ended. If its deadline has passed, this call ends the term as lost. */
   checkOver(): boolean {
     return this.#hold.checkEnd() !== undefined;
   }

@@ -84,7 +84,7 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    // `elected` comes first, because `#watch` ends the term at once if the hold is over already.
+    // `listener.elected` comes first, because `#watch` ends the term at once if the hold is over already.
     listener.elected(handle);
     this.#watch();
     callbacks.elected(handle, () => {

@@ -83,7 +83,7 @@ export function fencedUpdateOne<C extends DriverUpdated>(
   options?: FencedUpdateOptions,
 ): Promise<Awaited<ReturnType<C['updateOne']>>>;
 /**
- * The same call with the type of the documents given: `fencedUpdateOne<Account>(…)`. TypeScript checks the filter and
+ * The same call with an explicit type of the documents: `fencedUpdateOne<Account>(…)`. TypeScript checks the filter and
  * the update less strictly than in a call without a type argument, where their types come from the collection.
  */
 export function fencedUpdateOne<T extends object = never>(
@@ -130,8 +130,9 @@ export async function fencedUpdateOne(...args: any[]): Promise<never> {
 type OnlyIfGiven<T, Wanted> = [T] extends [never] ? never : Wanted;
 
 /**
- * If a stored newer token refuses an upsert, the server tries to insert a second document. Only the unique `_id`
- * prevents this insert. So the filter must have one value for `_id`, and the collation must compare `_id` byte by byte.
+ * If a newer token is stored, the filter of an upsert finds no document, and the server tries to insert a second one.
+ * Only the unique `_id` prevents this insert. So the filter must have one value for `_id`, and the collation must
+ * compare `_id` byte by byte.
  */
 function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): void {
   if (!selectsOneId(filter)) {

@@ -29,7 +29,8 @@ export interface Demand {
   /** Semaphore only. */
   readonly permits?: number | undefined;
   /**
-   * Semaphore only: the limit of a new document. With `mustMatch` or `setsLimit`, it also concerns a stored document.
+   * Semaphore only: the limit of a new document. With `mustMatch` or `setsLimit`, `limit` also concerns a stored
+   * document.
    */
   readonly limit?: number | undefined;
   /**
@@ -86,7 +87,7 @@ export type Operation =
   | OwnOperation;
 
 /**
- * Raises the fence to at least this token if this attempt has a live lease, so that every later grant has a higher
+ * Raises the fence to at least `token` if the attempt `id` has a live lease, so that every later grant has a higher
  * token. This keeps the tokens of a quorum lock rising although different majorities of its stores grant it. The lease
  * is not extended.
  */
@@ -146,7 +147,7 @@ export interface Claim {
   readonly type: 'claim';
   readonly id: string;
   /**
-   * The token of the term. After the end of the term, a late copy of the request that won it may be elected: the new
+   * The token of the term. After the end of the term, a late copy of the request for the term may be granted. The new
    * term then has the same `id`, but another token.
    */
   readonly token: number;

@@ -180,7 +180,7 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The request has one attempt per store, each with an id of its own. None of them stands for the request, so the
+      // The request has one attempt per store, each with an id of its own. None of these ids names the request, so the
       // event gets a new id.
       report('timeout', { lockName: name, kind, id: newAttemptId(clock), waitedMs });
     }

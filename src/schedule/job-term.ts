@@ -178,7 +178,7 @@ export class JobTerm {
 
   /**
    * A run out of turn does not move the instants of a fixed rate or a cron expression. If the job has no claim yet,
-   * this claim stores the first instant of the schedule, from which a fixed rate counts.
+   * the claim of the run stores the first instant of the schedule, from which a fixed rate counts.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;

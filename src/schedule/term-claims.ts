@@ -41,7 +41,7 @@ export class TermClaims {
     return this.#last;
   }
 
-  /** If `#last` has the same instant as the given claim, `#last` stays, because it may also have the end of the run. */
+  /** Stores `claimed` as `#last`. If both have the same instant, `#last` stays: it may also have the end of the run. */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
@@ -50,7 +50,7 @@ export class TermClaims {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
 
-  /** Something other than a run has taken time, so the cause of an instant missed meanwhile is not `overrun`. */
+  /** Called when something other than a run took time: the cause of an instant missed meanwhile is not `overrun`. */
   interrupted(): void {
     this.#busySinceMs = Infinity;
   }
@@ -60,9 +60,9 @@ export class TermClaims {
   }
 
   /**
-   * Claims an instant by `settleClaim`, which says how long the claim is repeated. After a stop of the job, the claim
-   * is repeated only until the drain of the stop is over. Missed instants are reported as soon as the claim is granted.
-   * If the outcome stays unknown, the missed instants and the claimed instant are reported together.
+   * Claims an instant by `settleClaim`, which repeats the claim. After a stop of the job, the claim is repeated only
+   * until the drain of the stop is over. The missed instants are reported as soon as the claim is granted. If the
+   * outcome stays unknown, the missed instants and the claimed instant are reported together.
    *
    * @param purpose - `isDuringRun`: the claim is made while a run goes on, so `#busySinceMs` stays as it is.
    */

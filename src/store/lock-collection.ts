@@ -279,8 +279,8 @@ export class LockCollection {
   }
 
   /**
-   * The error for a store that has not answered within `boundMs`, or so far if no bound is given. The message tells
-   * why, if the driver knows.
+   * The error for a store that has not answered within `boundMs`; without `boundMs`, for a store that has not answered
+   * so far. The message tells the reason, if the driver knows one.
    */
   unanswered(boundMs?: number): Error {
     return this.#calls.unanswered(boundMs);

@@ -6,7 +6,7 @@ import type { ServerClock } from './server-clock.js';
  */
 const ARRIVAL_SLACK_MS = 100;
 
-/** No copy can arrive: none was sent, or all have ended. This not-after is always in the past. */
+/** The not-after if no copy can arrive, because none was sent or all have ended. Always in the past. */
 const NO_NOT_AFTER = (): number => -Infinity;
 
 const constant =
@@ -15,8 +15,8 @@ const constant =
     ms;
 
 /**
- * The unanswered copies of one request. Such a copy may reach the server after its caller has gone, and take a seat or
- * a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect.
+ * The unanswered copies of one request. An unanswered copy may reach the server after its caller has gone, and take a
+ * seat or a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect.
  *
  * The properties may change even after the process has given up the request, so read them anew each time.
  */

@@ -151,7 +151,7 @@ export class Acquisition {
     const { room, report } = this.#context;
     const { wait } = this.#current;
     if (this.#request.isNested && place.place > 0) {
-      // A waiter ahead may wait for the hold that the caller's own chain of calls has of this lock: a deadlock.
+      // Deadlock: a waiter ahead may wait for the end of a hold that the caller's own chain of calls has.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
     room.queued(wait, place, reply, sentAt);
@@ -282,8 +282,8 @@ export class Acquisition {
 }
 
 /**
- * Resolves with the grant or the failure of a wait. If the place lapses, this never resolves: `#cancel` then goes on to
- * await the answer to its cancel.
+ * Resolves with the grant or the failure of a wait. Never resolves if the place lapses, so that `#cancel` goes on
+ * waiting for the answer to its cancel.
  */
 async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
   const ended = await turn;

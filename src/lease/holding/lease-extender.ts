@@ -111,7 +111,7 @@ export class LeaseExtender {
       }
       return;
     }
-    // An ending lease is revoked even if the document has no record of the revocation. The revoker is then unknown.
+    // An ending lease was revoked. If the document has no record of the revocation, the revoker is unknown.
     for (const { event } of seat.requestRelease(revocationOf(revoked, seat.grant.token) ?? {})) {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }

@@ -163,8 +163,8 @@ export class Seat {
 
   /**
    * How long the process can rely on the seat without an extension, in ms. If the deadline has passed, this call loses
-   * the seat. If the seat is doubtful, this call asks the server to confirm it, once until the next confirmed
-   * extension.
+   * the seat. If the seat is doubtful, this call asks the server to confirm the seat. Further calls do not ask again
+   * until an extension is confirmed.
    */
   checkRemainingMs(): number {
     this.checkOpen();

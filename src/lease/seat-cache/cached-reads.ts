@@ -88,8 +88,8 @@ export class CachedReads implements Cached {
         ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
       }),
     );
-    // Without a hold, this request must ask the server. `#askedReads` has included the request since it left the local
-    // queue.
+    // If there is no hold, this request must ask the server. `#sendFirst` has already counted the request in
+    // `#askedReads`.
     return hold ?? (await this.#read(ask, false));
   }
 
@@ -195,8 +195,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Until the request for the write has ended, no new reader shares the seat. So the write waits only for earlier
-   * readers.
+   * Asks the server for a write. Until this request has ended, no new reader shares the seat. So the write waits only
+   * for earlier readers.
    */
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;

@@ -6,7 +6,8 @@ import { READ_EVERY_MS, quietMsFor } from '../waiting/wakeup-policy.js';
 import type { Cached, OwnSeat } from './cached-request.js';
 
 /**
- * The most documents of one read. A process that keeps more locks listens, which costs the server less than more reads.
+ * The most documents of one read. A process that keeps more locks listens: that costs the server less than several
+ * reads a second.
  */
 export const MOST_READ = 256;
 
@@ -143,7 +144,7 @@ export class KeeperWatch {
     if (this.#gapCount > gapCount) void this.#read();
   }
 
-  /** Returns false if the read failed, or if the watch was closed. */
+  /** Resolves with false if the read failed, or if the watch was closed. */
   async #readSome(locks: readonly Cached[], isQuiet: boolean): Promise<boolean> {
     const { process, collection } = this.#surroundings;
     const asked = locks.map((lock) => ({ lock, seats: lock.ownSeats }));

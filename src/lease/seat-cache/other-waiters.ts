@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.js';
 
 /**
- * What this process knows of others that wait for the lock.
+ * What this process knows of other processes that wait for the lock. In a reader-writer lock, a waiter of this process
+ * counts, too.
  *
- * - `none`: an answer showed that none waits. It also showed a lease of this process, so a later attempt that has to
- *   wait behind that lease notifies this process.
- * - `unknown`: this process does not know, so it keeps no seat.
- * - `waiting`: at least one waits.
+ * - `none`: an answer showed that no other process waits. The answer also showed a lease of this process, so a later
+ *   attempt that has to wait behind that lease notifies this process.
+ * - `unknown`: this process does not know whether another process waits, so it keeps no seat.
+ * - `waiting`: at least one other process waits.
  */
 type State = 'none' | 'unknown' | 'waiting';
 
@@ -39,9 +40,9 @@ export class OtherWaiters {
   }
 
   /**
-   * Whether none waits now, as far as this process may rely on what it knows. After a gap in the events, there may be a
-   * waiter that this process does not know. The result is then true only until `#reliedUntilMs`, which each read of a
-   * far keeper moves on.
+   * Whether no other process waits now, as far as this process may rely on what it knows. After a gap in the events,
+   * there may be a waiter that this process does not know. The result is then true only until `#reliedUntilMs`. Each
+   * read of a far keeper sets `#reliedUntilMs` to a later time.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;
@@ -50,8 +51,8 @@ export class OtherWaiters {
   }
 
   /**
-   * Called when the answer to a request that was sent at `sinceMs` shows a lease of this process, and that no other
-   * process waits. No effect if a notice of a waiter came after the sending: the notice may be newer than the answer.
+   * Called when the answer to a request that was sent at `sinceMs` shows a lease of this process, and no waiter of
+   * another process. No effect if a notice of a waiter came after `sinceMs`: the notice may be newer than the answer.
    */
   noneSeen(sinceMs: number): void {
     if (this.#state === 'waiting' && sinceMs < this.#waitingSinceMs) return;

@@ -156,8 +156,8 @@ export const readerWriterSeats: SeatRules = {
     conditions: () => [],
     taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
-    // A well-formed lock has either a writer or readers. `$readers.id` is an array, so each id is also there as an
-    // array.
+    // A well-formed lock has either a writer or readers. `$readers.id` is an array: `[id]` if there is one reader. So
+    // the list has each id twice, as `id` and as `[id]`.
     heldByOneOf: (ids) =>
       all(
         isIn(
@@ -190,8 +190,8 @@ function hasRoomFor({ mode }: Request): Expression {
 }
 
 /**
- * Whether the lease at this path is the one whose mode the exchange changes. A lease that has seen this change (its
- * number `change`) or a later one stays as it is.
+ * Whether the lease at this path is the one whose mode the exchange changes. A lease in which the number of this change
+ * or of a later change is stored stays as it is.
  */
 const isTarget = (at: string, { id, change }: Exchange): Expression =>
   all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });
@@ -209,8 +209,8 @@ const readersWith = (exchange: Exchange, changed: Fields): Expression => ({
 });
 
 /**
- * Whether this upgrade still waits, or was a try without success: its lease has counted the change and is still a
- * reader. `null`: the exchange is no upgrade.
+ * Whether this upgrade still waits, or was a try without success: the lease has the number of this change and is still
+ * a reader. `null`: the exchange is no upgrade.
  */
 const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
   to === 'write'
@@ -219,21 +219,21 @@ const isHeldBack = ({ id, change, to }: Exchange): Expression | null =>
 
 /**
  * Marks the lease as upgrading. The admission that follows makes it the writer if it is the only reader. A try that
- * finds other readers sets no mark, but counts as a change. Otherwise a late copy of the try could make the lease the
- * writer after the try had failed (S2).
+ * finds other readers sets no mark, but stores the number of its change. Otherwise a late copy of the try could make
+ * the lease the writer after the try had failed (S2).
  */
 function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
-  // A stored token above the known one comes from an earlier upgrade of this hold. The change stream may still report
-  // that grant to the process, so the lease keeps the token.
+  // A stored token above `knownToken` comes from an earlier upgrade of this hold. The change stream may still report
+  // that upgrade to the process, so the lease keeps the token.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {
       $set: {
         readers: readersWith(exchange, { upgrading }),
         // The lease may be the writer already: an earlier upgrade was granted, or a downgrade never arrived. The
-        // change counts nevertheless, so that a cancel or a downgrade that is still on its way does nothing.
+        // number of this change is stored all the same, so that a late cancel or downgrade does nothing.
         writer: when(
           isTarget('$writer', exchange),
           merge('$writer', { change, token, ...rememberedAt('$writer') }),
@@ -262,7 +262,7 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
         writer: when(isWriter, null, '$writer'),
       },
     },
-    // The new token is the highest one in the document, because all others are at most the fence.
+    // A new token is above the fence, and every other token is at most the fence. So the highest token is the new one.
     { $set: { fence: { $max: ['$fence', { $max: '$readers.token' }] } } },
   ];
 }

@@ -26,7 +26,7 @@ import { departedUnread, onlyDeparted, readWake } from '../wake.js';
 /**
  * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or
  * leave a lock that has no other holder and no waiter. It does exactly what the transition would do, or it leaves the
- * document as it is. In that case the process sends the transition.
+ * document as it is. If the document stayed as it was, the process sends the transition.
  *
  * The cost of a pipeline follows from the number of its expressions: 0.5 to 1 µs each, most of it for parsing. A fast
  * path has a quarter of the expressions. An acquire by a transition costs 1.5 times a bare write; by a fast path, 1.2
@@ -48,8 +48,8 @@ export interface FastPath {
   readonly counted: FastPathAnswer | undefined;
   /**
    * The answer from a read that followed the update; `undefined`: the read does not show that the update was applied.
-   * Use it only for the first copy of an operation, because a read shows the effect of an earlier copy in the same
-   * way.
+   * Call this method only for the first copy of an operation, because a read shows the effect of an earlier copy in the
+   * same way.
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   readonly seats: SeatRules;
@@ -91,7 +91,7 @@ export const vacantFields = (seats: SeatRules, operation: Entering): Fields => (
 });
 
 /**
- * Makes a vacant lock of the document that an upsert has just created. The lock is well-formed even if the next stage
+ * Turns the document that an upsert has just created into a vacant lock. The lock is well-formed even if the next stage
  * grants nothing.
  */
 function created(seats: SeatRules, operation: Entering): Stage {

@@ -63,7 +63,7 @@ const MEMBERS: Expression = {
 
 const hasExpired: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLive('$$this.expiresAt')));
 
-/** Whether nothing in the document is live. A member without a readable expiry counts as live. */
+/** Whether no lease and no waiter is live. A lease or a waiter without a readable expiry counts as live. */
 const isIdle: Expression = equal(filter(MEMBERS, not(hasExpired)), []);
 
 /** Turns an idle lock of another kind into a vacant one of this kind. The fence stays, so tokens go on rising (S3). */

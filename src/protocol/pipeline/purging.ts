@@ -15,8 +15,8 @@ const marginOf = (fence: Expression): Expression => ({
 });
 
 /**
- * The date from which a document may be purged, if it is needed for `ms` from now. The stored date stays if it is late
- * enough, so that the index is rarely touched. If not, the new date is at least half a day later than needed.
+ * The new `purgeAt` of a document that is needed for `ms` from now. A stored `purgeAt` that is late enough stays, so
+ * that the index is rarely touched. Otherwise the new `purgeAt` is at least half a day later than needed.
  */
 export const purgeAfter = (ms: number, purgeAt: Expression, fence: Expression): Expression =>
   bind(

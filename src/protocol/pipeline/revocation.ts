@@ -13,8 +13,8 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
  * does not grow with the number of leases. No two grants of a lock have the same token, and a lease keeps the token of
  * its grant in every change of mode.
  *
- * A polite revocation of all leases leaves out those that are ending already, but its range may contain them. For such
- * a lease, `revocationOf` takes the first record.
+ * A polite revocation of all leases leaves out those that are ending already, but its range may contain their tokens.
+ * So, of several polite records that name a lease, `revocationOf` takes the first.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */
@@ -71,9 +71,9 @@ export function recordRevocation(
 }
 
 /**
- * The record of the revocation that ended the lease with this token of the grant; `undefined`: there is none. If
- * several records name the lease, the last one by force counts, because it has ended the lease. If none was by force,
- * the first one counts.
+ * The revocation of the lease whose grant had this token; `undefined`: no record names the lease. If several records
+ * name the lease, the last one by force counts, because it has ended the lease. If no record is by force, the first one
+ * counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;

@@ -79,7 +79,7 @@ export const environmentOf = (
 
 const shapes = new Shapes('expression', compile);
 
-/** Compiles an expression that uses no outer variable, or takes the closures of an earlier one of the same shape. */
+/** Compiles an expression without outer variables, or reuses the closures of an earlier one that had the same shape. */
 export function compileOnce(expression: Value): Evaluation {
   const { compiled, parameters } = shapes.of(expression);
   return (at) => {

@@ -106,8 +106,8 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
   for (const [path, value, objects] of wishes) {
     for (const object of objects) tree.enter(object);
-    // If two paths meet, the server reports that before any other error. Only an expression that is an object is refused
-    // earlier.
+    // The server reports a collision of two paths before any other error, with one exception: an expression that is an
+    // object, in an exclusion, is refused first.
     if (!isFlag(value)) {
       if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
       tree.add(path, compile(value));

@@ -94,7 +94,7 @@ function subtract(a: Value | undefined, b: Value | undefined): Value {
 }
 
 function subtractFromDate(date: DateValue, other: Value): Value {
-  // The server does not check the difference of two dates, so it can overflow.
+  // The server does not check the difference of two dates, so the difference can overflow.
   if (other instanceof DateValue) return BigInt.asIntN(64, date.ms - other.ms);
   if (!isNumber(other)) throw mismatch('$subtract', date, other);
   const ms = isInteger(other) ? toBigInt(other) : longOf(toNumber(other));
