@@ -42,8 +42,8 @@ export interface DriverStreamOptions extends DriverCommandOptions {
 }
 
 /**
- * The client that a database belongs to. Every supported driver has this property, but the types of driver 6.10 do not
- * show it.
+ * The client that a database belongs to. A `Db` of every supported driver has the property `client`, but the types of
+ * driver 6.10 do not show this property.
  */
 export const clientOf = (db: DriverDb): DriverClient => (db as unknown as { client: DriverClient }).client;
 

@@ -43,7 +43,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return portrait(this.constructor.name, this.toJSON());
   }
 
-  /** Calls the listeners of the event. @returns Whether there was at least one. */
+  /** Calls the listeners of the event. @returns Whether the event had a listener. */
   override emit<E extends EventEmitter.EventNames<Events>>(
     event: E,
     ...payload: EventEmitter.EventArgs<Events, E>

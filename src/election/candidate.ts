@@ -162,7 +162,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // After a stop, the remaining calls of `untilElected` began after that stop. These calls wait for the next start.
+    // `stop` has rejected the calls of `untilElected` that began before it. Later calls wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

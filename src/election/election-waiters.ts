@@ -9,7 +9,10 @@ interface Failed {
   readonly errorOf: () => unknown;
 }
 
-/** The calls of `untilElected` that wait for a candidate to be elected. The candidate may still be stopped. */
+/**
+ * The calls of `untilElected` that wait until the candidate is elected. A call may begin while the candidate is
+ * stopped.
+ */
 export class ElectionWaiters {
   readonly #name: string;
   readonly #clock: Clock;

@@ -68,7 +68,7 @@ export class TermHandOver {
     // copy finds the candidate `candidateId` in the seat, a third candidate may have led in between.
     if (outcome.type === 'done' && gaveBackLease(outcome.value.wake, id) === true) {
       // A late copy of the request that got this term may still arrive, and queue this process behind the new leader.
-      // `giveBack` also removes the place of this copy.
+      // `giveBack` also removes the place that this late copy takes.
       if (copies?.mayArrive === true) void this.giveBack();
       return true;
     }

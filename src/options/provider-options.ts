@@ -164,7 +164,7 @@ export function parseSettings(given: LockProviderOptions): Settings {
   return settings;
 }
 
-/** The terms of a lease of this length. `retentionMs` is at least two such leases. */
+/** The terms of a lease of this length. `retentionMs` is at least twice this length. */
 export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
   const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
   if (clockAllowanceMs >= leaseMs / 2) {

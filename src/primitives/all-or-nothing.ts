@@ -20,7 +20,10 @@ interface Taken {
   readonly handle: LockHandle;
 }
 
-/** How long a failed call waits for its releases, in ms, minus the time by which the call is already late. */
+/**
+ * The longest time, in ms, that a failed call waits for its releases. If the call is already past its timeout, it
+ * waits less: the time since the timeout is subtracted.
+ */
 const GIVE_BACK_MS = 1_000;
 
 /**

@@ -35,12 +35,12 @@ export class EarlyTries {
     this.#options = { ...options, signal: this.#controller.signal };
   }
 
-  /** Whether the tries are given up. None of them can be kept then. */
+  /** Whether `giveBack` was called. After that call, no further lock can be kept. */
   get areGivenUp(): boolean {
     return this.#givenBack !== undefined;
   }
 
-  /** Sends the tries in the order of the parts, unless they are given up already. */
+  /** Sends the tries in the order of the parts, unless `giveBack` was called before. */
   send(): void {
     if (!this.areGivenUp) this.#tries = this.#parts.map((part) => this.#send(part));
   }
@@ -66,7 +66,10 @@ export class EarlyTries {
     return kept;
   }
 
-  /** Gives back every lock that is not kept, even one that is granted later. Resolves when everything is given back. */
+  /**
+   * Gives back every lock that `keep` has not claimed, even a lock that is granted later. Resolves when all of them
+   * are given back.
+   */
   giveBack(): Promise<unknown> {
     const others = this.#tries.slice(this.#keptCount);
     this.#givenBack ??= Promise.all(others.map(({ ended }) => release(ended)));

@@ -21,8 +21,8 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
   reply.nowMs > notAfter.getTime();
 
 /**
- * What one semaphore object knows of the limit: the given limit before the first answer of the store, and then the
- * stored limit.
+ * What one semaphore object knows of the limit: the limit that the caller gave, until the first answer of the store,
+ * and then the stored limit.
  */
 export class SemaphoreLimit {
   readonly #context: AcquisitionContext;
@@ -45,9 +45,9 @@ export class SemaphoreLimit {
   }
 
   /**
-   * What a request says about the limit. While the stored limit is not known, the request carries the given limit, and
-   * `whenLimitDiffers` says how the server uses it. Later requests carry the stored limit, because they may have to
-   * create a missing document again.
+   * What a request says about the limit. While the stored limit is not known, the request carries the limit that the
+   * caller gave, and `whenLimitDiffers` decides how the server uses that limit. Later requests carry the stored limit,
+   * because they may have to create a missing document again.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -62,7 +62,7 @@ export class SemaphoreLimit {
   note({ isWellFormed, limit }: Reply): void {
     if (!isWellFormed || limit === undefined) return;
     this.#known = limit;
-    // With `throw`, each request carries the given limit until the stored limit matches it.
+    // With `throw`, each request carries the caller's limit until the stored limit is the same.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
   }
 
@@ -100,8 +100,8 @@ export class SemaphoreLimit {
 
   /**
    * Sends the resize, and repeats it with the same not-after while there is no answer. If the answer says that a copy
-   * came after its not-after, the next copy has a new one. This happens after a suspension: the estimate of the
-   * server's clock was behind, and the answer has corrected it.
+   * came after its not-after, the next copy has a new not-after. This happens after a suspension: the estimate of the
+   * server's clock was behind, and the answer has corrected the estimate.
    *
    * After an answer, the method waits until no unanswered copy can take effect, because a late copy would undo the
    * caller's next resize.

@@ -124,7 +124,7 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 
 /**
  * A word that is never stored. The number of changed documents may prove that a leave gave back a lease. Then the
- * process puts this word into the answer. It has not read the token, so `?` stands in its place.
+ * process puts this word into the answer. The word has `?` in place of the token, which the process has not read.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 

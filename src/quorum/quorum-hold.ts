@@ -34,8 +34,8 @@ export interface HoldIdentity {
  *
  * A seat that is granted after the end of the hold is released.
  *
- * **The token** is the highest of the tokens that the deciding majority granted. Before the hold begins, the fence of a
- * majority is raised to this token, in each store while the hold has its seat there. So tokens strictly rise from hold
+ * **The token** is the highest token of the seats with which the hold begins. Before the hold begins, the store of
+ * each of these seats raises its fence to this token, while the hold has the seat. So tokens strictly rise from hold
  * to hold if the holds exclude each other (S3).
  *
  * Proof: let hold A begin before hold B. A raised the fence in a majority of the stores, and B had seats in a majority
@@ -228,8 +228,8 @@ export class QuorumHold implements Held {
   }
 
   /**
-   * The caller has checked that the seat has the mode of the hold, and that its fence is at least at the token of the
-   * hold.
+   * Adds a seat. The caller has checked that the seat has the mode of the hold, and that the fence of the store is at
+   * least the token of the hold.
    */
   add(store: Store, seat: StoreSeat): void {
     this.#members.add([[store, seat]]);

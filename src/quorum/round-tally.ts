@@ -12,7 +12,7 @@ export interface Win extends HoldIdentity {
   readonly seats: readonly StoreSeat[];
 }
 
-/** Why the last round has not won. */
+/** Why the last round was not won. */
 export interface Obstacles {
   /** The stores where the lock was busy in the last round, each with its holders. */
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;

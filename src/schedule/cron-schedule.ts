@@ -14,7 +14,7 @@ export const MAX_COUNTED = 100;
 export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   const cron = parseCron(pattern, parseTimeZone(timeZone));
   const after = (ms: number): number | null => cron.nextRun(new Date(ms))?.getTime() ?? null;
-  // `previousRuns` returns only instants before the given time. One ms is added, so that an instant at `ms` counts.
+  // `previousRuns` returns only instants before the time that it gets, so one ms is added to count an instant at `ms`.
   const upTo = (ms: number): number | null => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime() ?? null;
   if (after(0) === null) {
     throw outOfRange('cron', 'an expression that has at least one instant', pattern);

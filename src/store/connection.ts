@@ -33,7 +33,7 @@ export class Connection implements TopologyObserver {
   #searches = 0;
   /** How often the client was closed before the driver's first report. */
   #unreportedClosings = 0;
-  /** How many reported changes showed a reachable server. */
+  /** How many changes that the driver reported showed a reachable server. */
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 
@@ -113,7 +113,10 @@ export class Connection implements TopologyObserver {
     return !this.#isClosed && (this.#description === undefined || isReachable(this.#description));
   }
 
-  /** Returns a function that tells whether a command may have reached a server at the time of this call. */
+  /**
+   * Returns a function that tells whether a server may have been reachable at the time of this call. If the driver has
+   * reported nothing yet, only its later reports show this, so the function is called after the command.
+   */
   #couldReachNow(): () => boolean {
     const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];
     if (!mayReach || isReported) return () => mayReach;

@@ -140,8 +140,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Moves the clock of the primary by `ms`, added to earlier moves. Another primary has its own clock. While there is
-   * no primary, moves the clock of the first member.
+   * Moves the clock of the primary by `ms`, added to earlier moves. Each member has its own clock, so a later primary
+   * is not affected. While there is no primary, this call moves the clock of the first member.
    *
    * @throws RangeError if `ms` is not from -315,360,000,000 to 315,360,000,000 (ten years).
    */

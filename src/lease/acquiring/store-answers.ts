@@ -29,8 +29,8 @@ export class StoreAnswers {
   }
 
   /**
-   * The last error, or else a new error which says that the store did not answer: within `boundMs`, or until now if
-   * `boundMs` is not given.
+   * The last error since the last answer. If there is none, a new error, which says that the store did not answer
+   * within `boundMs`, or until now if `boundMs` is `undefined`.
    */
   why(boundMs?: number): unknown {
     return this.#lastError ?? this.#collection.unanswered(boundMs);
@@ -39,7 +39,7 @@ export class StoreAnswers {
   /**
    * The part of a timeout error that is about the store.
    *
-   * @param boundMs - How long the cancel had for its answer, in ms; not given if no cancel was sent.
+   * @param boundMs - How long the cancel had for its answer, in ms; `undefined` if no cancel was sent.
    */
   atTimeout(boundMs?: number): { readonly hadAnswered: boolean; readonly cause: unknown } {
     return { hadAnswered: this.#hadAnswered, cause: this.#isSilent ? this.why(boundMs) : undefined };

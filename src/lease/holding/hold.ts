@@ -96,8 +96,8 @@ export class Hold implements SeatHold {
 
   /**
    * How long the process can rely on the hold without an extension, in ms. If the deadline has passed, this call loses
-   * the hold. If the seat is doubtful, this call asks the server to confirm it, once until the next confirmed
-   * extension.
+   * the hold. If the seat is doubtful, this call asks the server to confirm the seat, unless an earlier call has asked
+   * since the last confirmed extension.
    */
   checkRemainingMs(): number {
     return this.#state === 'held' ? this.seat.checkRemainingMs() : 0;
@@ -178,7 +178,10 @@ export class Hold implements SeatHold {
     this.#foundGone = why;
   }
 
-  /** Why the release of this hold found no lease; `undefined` if it found one, or if the library does not know. */
+  /**
+   * Why the release of this hold found no lease; `undefined` if the release found the lease, or if no answer shows
+   * whether it did.
+   */
   get foundGone(): LossCause | undefined {
     return this.#foundGone;
   }

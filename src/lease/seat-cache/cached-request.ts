@@ -76,7 +76,7 @@ export function localTimeout(
   details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
 ): AcquireTimeoutError {
   const { waitedMs } = details;
-  // The request has no attempt id yet, so the event gets a new one.
+  // The request has no attempt id yet, so the event gets a new id.
   if (waitedMs > 0) {
     report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(clock), waitedMs });
   }

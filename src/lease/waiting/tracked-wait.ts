@@ -26,8 +26,8 @@ export class TrackedWait {
   #earlyToken = 0;
   #isLookAskedEarly = false;
   /**
-   * The earliest instant at which the place or the granted lease can end, as far as answers have shown. The time left
-   * in an answer is counted from the sending of its request.
+   * The earliest instant at which the place or the granted lease can end, as far as answers have shown. An answer
+   * shows how much time is left; that time is counted from the sending of the request.
    */
   #endsAt: Moment = LONG_AGO;
 

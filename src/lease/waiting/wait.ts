@@ -17,8 +17,8 @@ export interface Waiting {
 }
 
 /**
- * An attempt that waits, and the calls that tell it its place and its end. When the wait ends, one of `granted`,
- * `lapsed` and `failed` is called once. None of them is called if the attempt leaves earlier, or if the room closes.
+ * An attempt that waits. The waiting room calls the methods. When the wait ends, one of `granted`, `lapsed` and
+ * `failed` is called once. None of them is called if the attempt leaves earlier, or if the waiting room closes.
  */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;

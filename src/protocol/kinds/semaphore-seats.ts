@@ -15,7 +15,7 @@ const isCount = (path: string): Expression =>
 
 const permitsOf = ({ permits = 1 }: Request): number => permits;
 
-/** The limit that is stored after this request was accepted. */
+/** The limit that the document has after the server has accepted this request. */
 const limitFor = ({ mustMatch, setsLimit, limit }: Request): Expression =>
   (mustMatch === true || setsLimit === true) && limit !== undefined ? limit : '$limit';
 
@@ -118,7 +118,7 @@ function conditions(request: Request): readonly Expression[] {
   return [fits, any(equal('$limit', limitFor(request)), isIdle)];
 }
 
-/** The limit of a vacant lock: that of the first operation that names one, else 1. */
+/** The limit of a new semaphore: the first limit that an operation names, else 1. */
 function firstLimit(operations: readonly Operation[]): number {
   for (const operation of operations) {
     if (operation.type === 'resize') return operation.limit;

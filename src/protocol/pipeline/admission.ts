@@ -26,7 +26,7 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
 /**
  * Gives free seats to the first waiters, in the order of the queue. A grant keeps the expiry of the waiter: a dead
  * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election a grant lasts longer
- * by `transitionMs`, on which the leader does not rely.
+ * by `transitionMs`; the leader does not rely on that time.
  */
 export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
   const reserves = seats.keeping === 'passed';

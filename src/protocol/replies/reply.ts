@@ -34,7 +34,7 @@ export interface Reply {
   readonly isWellFormed: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
-  /** The leases of the attempts concerned, and a few others. */
+  /** The leases of the attempts concerned, and some of the other leases: a lock may have thousands. */
   readonly leases: readonly Lease[];
   readonly seated: number;
   /** Semaphore only. */
@@ -99,9 +99,9 @@ const placeOf = (id: string): Expression => ({
   place: { $indexOfArray: ['$$waiters.k', id] },
 });
 
-/** One pass over the queue, however many attempts there are. */
+/** The places of these attempts. The server does not search the queue again for each attempt. */
 function placesOf(ids: readonly string[]): Expression {
-  // A field name has no null byte, so an id with one is in no queue.
+  // A field name has no null byte, so an id with a null byte is in no queue.
   const names = ids.filter((id) => !id.includes('\0'));
   if (names.length === 0) return [];
   const queue = when(hasType('$queue', 'object'), '$queue', null);

@@ -32,8 +32,8 @@ export interface LeaseInfo {
   /** When the lease was granted. */
   readonly acquiredAt: Date;
   /**
-   * The time of the last extension. For a lease that was never extended, it is the time at which its attempt was
-   * queued or last looked. That time is not after `acquiredAt`.
+   * The time of the last extension. If the lease was never extended, this is the time at which the place of the
+   * attempt began or was last extended, which is not after `acquiredAt`.
    */
   readonly extendedAt: Date;
   /** When the lease expires unless it is extended. */

@@ -37,7 +37,7 @@ export class StreamCursor {
   constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
     const { collection, settings } = context;
     const { stream, session } = collection.watch(pipeline);
-    // If the stream were read in another way, the driver would resume it by itself after an error.
+    // The driver resumes a change stream by itself after an error, unless it is read through `stream()`.
     const readable = stream.stream();
     this.#stream = stream;
     this.#session = session;
@@ -57,8 +57,8 @@ export class StreamCursor {
     // change counts as an answer, too.
     stream.on('resumeTokenChanged', onAnswer);
     stream.on('error', onTrouble);
-    // A primary that stands still sends no error, and the driver goes on waiting for its answer. So it is also trouble
-    // if another primary follows (E17).
+    // A primary that stands still sends no error, and the driver goes on waiting for its answer. So the cursor also
+    // reports trouble as soon as another primary follows (E17).
     this.#unwatch = collection.onFollowed(onTrouble);
     readable.on('data', (event: Document) => {
       onAnswer();
@@ -106,7 +106,7 @@ export class StreamCursor {
 
 const firstAnswer = (stream: DriverChangeStream, readable: DriverStream, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
-    // The driver emits the event just before it stores the id of the cursor, so the promise resolves one turn later.
+    // The driver emits this event just before it stores the id of the cursor, so the promise resolves one turn later.
     stream.once('resumeTokenChanged', () => clock.afterTurn(resolve));
     for (const event of ['data', 'error', 'end', 'close']) {
       readable.once(event, () => {

@@ -13,7 +13,9 @@ export interface Unconfirmed {
   readonly maybeApplied: boolean;
 }
 
-/** The operation was not sent: it was to be sent only together with others, and there were none. */
+/**
+ * The operation was not sent: it has the option `onlyInGroup`, and no other operation was there to be sent with it.
+ */
 export interface WithoutGroup {
   readonly type: 'without group';
 }

@@ -64,17 +64,17 @@ interface Sent extends Statement {
  * `findAndModify`, whose answer shows the document. Statements that come while two groups are in flight go together in
  * the next group: one command with up to 64 statements.
  *
- * The server counts the statements that changed their document. If all did, each was applied, and a release needs no
- * read. For the other statements, the documents are read: a statement is confirmed if its document shows its id. If
- * no statement failed and the count is no higher than the number of confirmed statements, the rest was certainly not
- * applied.
+ * The server counts the statements that changed their document. If the count is that of all statements, each was
+ * applied, and a release needs no read. For the other statements, the documents are read: a statement is confirmed if
+ * its document shows the attempt id of the operation. If no statement failed and the count is no higher than the
+ * number of confirmed statements, the rest was certainly not applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.
  *
  * The read may be local, because a majority has acknowledged the update. The read proves something only about a first
- * copy: an isolated old primary acknowledges an update that changes nothing, and a read there would show the effect of
- * an earlier copy.
+ * copy: an isolated old primary acknowledges an update that changes nothing, and a read from that primary would show
+ * the effect of an earlier copy.
  */
 export class Committer {
   readonly #store: Store;

@@ -84,8 +84,8 @@ export class Lane<T extends QueuedOperation> {
   }
 
   /**
-   * The server refused an update of all these operations and changed nothing. The lane gives them out again, in
-   * smaller updates.
+   * Called when the server has refused an update of all these operations and has changed nothing. The lane gives the
+   * operations out again, in smaller updates.
    */
   refused(batch: readonly T[]): void {
     this.#maxBatch = Math.ceil(batch.length / 2);
@@ -121,8 +121,8 @@ export class Lane<T extends QueuedOperation> {
 }
 
 /**
- * Whether the operation must not go ahead of an earlier one. A resize must follow earlier requests that set another
- * limit, and a hand-over must follow the request of the candidate that it names.
+ * Whether the operation waits behind all earlier ones. Requests keep their order (L3). A resize must follow earlier
+ * requests that set another limit, and a hand-over must follow the request of the candidate that it names.
  */
 const keepsOrder = ({ operation: { type } }: QueuedOperation): boolean =>
   type === 'enqueue' || type === 'try' || type === 'resize' || type === 'handOver';

@@ -11,7 +11,7 @@ type Seen =
 /**
  * What this process last saw of a lock, if that makes the fast path worth trying.
  *
- * - `vacant`: the lock was vacant.
+ * - `vacant`: the lock had neither a lease nor a waiter.
  * - `new`: nothing is known of the lock.
  * - `alone`: a moment ago, the lock had only the lease of the attempt that leaves now.
  * - `long alone`: as `alone`, but longer ago, so others may wait by now. The fast path is then worth trying only if it
@@ -23,8 +23,8 @@ export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 const MAX_REMEMBERED = 4_096;
 
 /**
- * How long an uncontended hold is assumed to be still uncontended, in ms. A wrong guess makes others wait a round trip
- * longer.
+ * For how long this process assumes, after a grant, that nobody else waits for the lock, in ms. A wrong guess makes
+ * others wait a round trip longer.
  */
 const ALONE_FOR_MS = 5;
 
@@ -40,8 +40,8 @@ export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
 
   /**
-   * `undefined`: the fast path of this operation is not worth trying. This method uses up the last observation of the
-   * lock, unless the lock was contended.
+   * Returns `undefined` if the fast path of this operation is not worth trying. This method uses up the last
+   * observation of the lock, unless the lock was contended.
    *
    * @param nowMs - When the operation was submitted.
    */
@@ -86,7 +86,7 @@ export class UncontendedHint {
     } else this.contended(name);
   }
 
-  /** Others use the lock, or its state is not known. */
+  /** Called when others use the lock, or when its state is not known. */
   contended(name: string): void {
     this.#remember(name, { type: 'contended' });
   }

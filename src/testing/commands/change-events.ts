@@ -4,7 +4,7 @@ import { DateValue, presentFields, sizeOf } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { isIdentical } from './identity.js';
 
-/** The event of each entry. All cursors over a collection show the same one, so it is made once. */
+/** The event of each entry. An event is made once, and all cursors over the collection show the same object. */
 const events = new WeakMap<Entry, DocumentValue>();
 
 /** The change event of one entry of the oplog; `undefined`: a stream over this collection does not show the entry. */

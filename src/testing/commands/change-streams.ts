@@ -6,7 +6,7 @@ import { namespaceOf, read, readAnywhere } from './command.js';
 import type { CommandReader } from './command.js';
 import { refuseOtherOptions } from './options.js';
 
-/** Opens a change stream. Another aggregation is not simulated. */
+/** Opens a change stream. No other aggregation is simulated. */
 export const aggregate: CommandReader = (given, database) => {
   refuseOtherOptions('aggregate', given, ['aggregate', 'pipeline', 'cursor', 'readConcern']);
   const namespace = namespaceOf(given, 'aggregate', database);

@@ -45,7 +45,7 @@ export function upsert(
   return insert(member, namespace, made);
 }
 
-/** @throws DuplicateKeyError if there is a document of this `_id`. */
+/** @throws DuplicateKeyError if there is a document with this `_id`. */
 export function insert(member: Member, namespace: Namespace, given: DocumentValue): DocumentValue {
   const id = given.get('_id') ?? newObjectId(member);
   const after = new Map<string, Value>([['_id', id], ...[...given].filter(([name]) => name !== '_id')]);

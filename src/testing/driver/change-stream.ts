@@ -56,8 +56,9 @@ export class SimulatedChangeStream extends EventEmitter {
   }
 
   /**
-   * Resolves when the server has closed the cursor. Before the first answer the cursor is not known: as in the driver,
-   * the server keeps it open, and this call resolves at once. A second call also resolves at once.
+   * Resolves when the server has closed the cursor. Before the first answer, the client does not know the cursor. As
+   * in the driver, the server then keeps the cursor open, and this call resolves at once. A second call also resolves
+   * at once.
    */
   async close(): Promise<void> {
     if (this.#isClosed) return;

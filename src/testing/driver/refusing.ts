@@ -12,7 +12,8 @@ const ASKED_OF_ANY: readonly string[] = [
 ];
 
 /**
- * Returns the object with an error for each method of the driver that it does not have.
+ * Returns a proxy of the object. If the object lacks a method of the driver, a call of this method fails with an error
+ * that names it.
  *
  * @param what - The name of the driver's class, such as `Collection`.
  */

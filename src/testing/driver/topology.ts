@@ -60,7 +60,7 @@ export class Topology {
     });
   }
 
-  /** The members have changed. The monitors hear of it soon, unless the process is cut off. */
+  /** Called when the members have changed. The monitors hear of the change soon, unless the process is cut off. */
   changed(): void {
     const delayMs =
       LEAST_DETECTION_MS + this.#process.clock.chance.number() * (MOST_DETECTION_MS - LEAST_DETECTION_MS);
@@ -69,7 +69,7 @@ export class Topology {
     }, delayMs);
   }
 
-  /** The process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`. */
+  /** Called when the process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`. */
   cut(): void {
     const { clock } = this.#process;
     this.#silence = clock.at(clock.nowMs() + MONITOR_TIMEOUT_MS, () => {
@@ -83,7 +83,7 @@ export class Topology {
     this.changed();
   }
 
-  /** A refusal of this member, or its closed connection, shows that it may not be primary any more. */
+  /** Called when this member has refused a command or closed a connection: it may not be primary any more. */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);
     if (server?.type !== 'RSPrimary') return;

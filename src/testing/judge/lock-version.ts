@@ -26,7 +26,7 @@ interface StoredSeats {
   readonly wake: string;
 }
 
-/** Reads a version from the stored fields. `null`, no document, reads as a mutex that was never used. */
+/** Reads a version from the stored fields. A missing document (`null`) reads as a mutex that was never used. */
 export function versionOf(stored: Readonly<Record<string, unknown>> | null): Version {
   if (stored === null) {
     return { kind: 'mutex', fence: 0, leases: [], writer: undefined, limit: undefined, wake: '', queue: [] };

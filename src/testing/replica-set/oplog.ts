@@ -1,7 +1,7 @@
 import type { DocumentValue, Value } from '../server/values.js';
 import type { Documents, Namespace } from './documents.js';
 
-/** A change of one document. Without `before` it was inserted, without `after` it was deleted. */
+/** A change of one document. Without `before`, the document was inserted; without `after`, deleted. */
 export interface Write {
   readonly type: 'write';
   readonly namespace: Namespace;

@@ -12,7 +12,7 @@ const MAJORITY = 2;
 const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.3;
 
-/** How long a primary that was cut off still counts as primary after the next one was elected, in ms. */
+/** How long a primary that was cut off still acts as primary after the next one was elected, in ms. */
 const LEAST_STALE_MS = 50;
 const MOST_STALE_MS = 400;
 
@@ -100,8 +100,8 @@ export class ReplicaSet {
     this.#confirmed.set(member, Math.max(length, this.#confirmed.get(member) ?? 0));
     const lengths = [primary.length, ...this.#confirmed.values()].sort((a, b) => b - a);
     const durable = lengths[MAJORITY - 1] ?? 0;
-    // Only an entry of the present term counts. If a majority has such an entry, no member without it can be elected.
-    // For an older entry this is not certain.
+    // The primary commits only up to an entry of its own term. If a majority has an entry of this term, no member
+    // without the entry can be elected. If a majority has an older entry, a member without that entry may be elected.
     if (durable <= primary.committedLength || primary.entryAt(durable - 1)?.term !== term) return;
     primary.commit(durable);
     this.#listener.committed(primary);
@@ -113,7 +113,7 @@ export class ReplicaSet {
     }
   }
 
-  /** The primary steps down. What it has sent still reaches the other members. */
+  /** Makes the primary step down. What it has sent still reaches the other members. */
   stepDown(electionMs: number): void {
     const old = this.#primary;
     if (old === undefined) return;
@@ -125,8 +125,8 @@ export class ReplicaSet {
   }
 
   /**
-   * The primary is cut off from the other members, and stays primary until it hears of the next one. Every entry that
-   * no majority has is then rolled back.
+   * Cuts the primary off from the other members. The old primary acts as primary until it hears of the next one, some
+   * time after the election. Then it rolls back every entry that no majority has.
    */
   losePrimary(electionMs: number): void {
     const old = this.#primary;
@@ -145,7 +145,7 @@ export class ReplicaSet {
     });
   }
 
-  /** All members stop. Their oplogs stay. */
+  /** Stops all members. Their oplogs stay. */
   stop(): void {
     this.#plans += 1;
     this.#primary = undefined;

@@ -13,7 +13,7 @@ import { compareStrings, compareValues } from './values/comparison.js';
 import { toNumber } from './operators/arithmetic.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
-/** The facts about an update on which a new value may depend. */
+/** What the new value of a field may depend on, besides the old value. */
 interface Moment {
   readonly isInsert: boolean;
   readonly nowMs: number;

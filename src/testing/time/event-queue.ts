@@ -3,7 +3,7 @@ export interface Happening {
   readonly atMs: number;
   /** The order among events of the same instant. */
   readonly order: number;
-  /** Whether the event is the arrival of a message: virtual time then goes on by itself until it has happened. */
+  /** Whether the event is the arrival of a message. Virtual time goes on by itself until every message has arrived. */
   readonly isMessage: boolean;
   readonly happen: () => void;
   /** Whether the event has happened or was cancelled. */

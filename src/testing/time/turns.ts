@@ -1,4 +1,4 @@
-/** Resolves when the present turn of the event loop has ended and all promises that follow from it are settled. */
+/** Resolves after the present turn of the event loop and all its microtasks. */
 export const turnOfEventLoop = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);

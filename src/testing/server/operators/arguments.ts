@@ -1,7 +1,7 @@
 import type { DocumentValue, Value } from '../values/bson-value.js';
 import { ServerError } from '../errors/server-error.js';
 
-/** The named arguments of an operator. An unknown name fails with this code. */
+/** The named arguments of an operator. An unknown name fails with the error code `code`. */
 export function fieldsOf(
   operator: string,
   argument: DocumentValue,
