@@ -83,6 +83,7 @@ export const SECTIONS: readonly Section[] = [
       ['Protocol', 'protocol.md'],
       ['Faults', 'faults.md'],
       ['Simulation', 'simulation.md'],
+      ['Museum of mended bugs', 'museum.md'],
       ['Performance', 'performance.md'],
       ['Architecture', 'architecture.md'],
     ],
