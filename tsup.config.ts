@@ -1,15 +1,31 @@
+import { copyFileSync } from 'node:fs';
+
 import { defineConfig } from 'tsup';
 
-import { ENTRIES } from './scripts/entries.js';
+import { COMMAND_LINE, ENTRIES } from './scripts/entries.js';
 
-// Only ES modules. scripts/build-commonjs.ts translates each of them: tsup would rewrite the classes of CommonJS files
-// that share code, and their errors would have other names.
-export default defineConfig({
-  entry: { ...ENTRIES },
-  format: 'esm',
-  target: 'node20',
-  tsconfig: 'tsconfig.build.json',
-  dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
-  sourcemap: true,
-  clean: true,
-});
+export default defineConfig([
+  // Only ES modules. scripts/build-commonjs.ts translates each of them: tsup would rewrite the classes of CommonJS files
+  // that share code, and their errors would have other names.
+  {
+    entry: { ...ENTRIES },
+    format: 'esm',
+    target: 'node20',
+    tsconfig: 'tsconfig.build.json',
+    dts: { compilerOptions: { ignoreDeprecations: '6.0' } },
+    sourcemap: true,
+    clean: ['!cli/**'],
+  },
+  // The command line uses the built library, which is `../index.js` to the sources and to the result alike.
+  {
+    ...COMMAND_LINE,
+    external: ['../index.js'],
+    outDir: 'dist/cli',
+    clean: true,
+    onSuccess: () => {
+      // commander is inside, and its licence asks for this.
+      copyFileSync('node_modules/commander/LICENSE', 'dist/cli/commander.LICENSE');
+      return Promise.resolve();
+    },
+  },
+]);

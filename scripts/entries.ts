@@ -9,7 +9,22 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   testing: 'src/testing/index.ts',
 };
 
+/**
+ * How the command line is built. commander is built in, so that nobody who uses only the library installs it. commander
+ * is CommonJS, and calls `require` for modules of Node.js.
+ */
+export const COMMAND_LINE = {
+  entry: { main: 'src/cli/main.ts' },
+  format: 'esm',
+  target: 'node20',
+  tsconfig: 'tsconfig.build.json',
+  banner: {
+    js: "import { createRequire as leaseholdRequire } from 'node:module'; const require = leaseholdRequire(import.meta.url);",
+  },
+} as const;
+
 export interface EntryFields {
+  readonly bin: object;
   readonly exports: object;
   readonly main: string;
   readonly types: string;
@@ -22,6 +37,7 @@ export function entryFields(entries: Readonly<Record<string, string>> = ENTRIES)
   const exported = names.map((name) => [name === 'index' ? '.' : `./${name}`, conditionsOf(name)]);
   const typed = names.filter((name) => name !== 'index').map((name) => [name, [`./dist/${name}.d.cts`]]);
   return {
+    bin: { leasehold: 'dist/cli/main.js' },
     exports: { ...(Object.fromEntries(exported) as object), './package.json': './package.json' },
     main: './dist/index.cjs',
     types: './dist/index.d.cts',

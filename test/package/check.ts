@@ -30,6 +30,13 @@ async function checkPackage(folder: string): Promise<void> {
   ] as const) {
     await step(what, folder, process.execPath, [program], environment);
   }
+  await step(
+    'the command line: a command under a lock',
+    folder,
+    join('node_modules', '.bin', 'leasehold'),
+    ['run', 'x', '--db', 'package-check', '--', process.execPath, '--version'],
+    environment,
+  );
 }
 
 async function pack(folder: string): Promise<string> {

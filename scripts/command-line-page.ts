@@ -1,0 +1,108 @@
+// Makes docs/command-line.md from the definitions of the commands. A test compares the page with what this makes:
+// `npx vitest run test/docs/command-line -u` writes it.
+import type { Argument, Command, Option } from 'commander';
+import { format } from 'prettier';
+
+import { EXIT_CODE_MEANINGS } from '../src/cli/exit-codes.js';
+import { defineProgram } from '../src/cli/program.js';
+
+const INTRODUCTION = `# The command line
+
+\`leasehold\` runs commands under locks, shows locks, and revokes holds. It comes with the package and needs the driver:
+\`npm install leasehold mongodb\`, then \`npx leasehold\`. This page is made from the definitions of the commands.
+
+\`\`\`sh
+export MONGODB_URI='mongodb://db1,db2,db3/app?replicaSet=rs0'
+leasehold run nightly-report -n -- ./report.sh
+\`\`\`
+
+Data goes to stdout, messages go to stderr. With \`--json\`, each row is one object on one line: a \`LockSnapshot\`
+(\`ls\`, \`show\`, \`top\`, \`watch\`, \`resize\`), a \`RevokeResult\` (\`revoke\`), a \`LeaderInfo\` (\`elect --observe\`), or
+\`{ check, status, detail, advice }\` (\`doctor\`). Control characters, escape sequences and invisible characters of names and
+labels are shown escaped, because any process that may write to the collection chooses them. The password of the URI is
+never printed. On the command line it is in the list of processes, so set \`MONGODB_URI\` instead.
+
+A duration is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`. Each option is also a variable, named below; an option on
+the command line outranks its variable. The variable of a switch is \`1\` or \`0\`.
+
+## What run guarantees
+
+- The command starts when the lock is held. The lock is released when the command has ended.
+- The command gets stdin, stdout and stderr, and \`LEASEHOLD_NAME\` and \`LEASEHOLD_TOKEN\`: the name of the lock and the
+  [fencing token](fencing.md).
+- If the lock is lost or revoked, the command gets SIGTERM at once, and SIGKILL after \`--kill-after\`. The exit code is 76. With
+  \`--on-loss warn\` the command goes on instead, and 76 comes at its end.
+- SIGTERM and SIGHUP to \`leasehold\` are passed on, and SIGKILL follows after \`--kill-after\`. SIGINT, SIGQUIT, SIGUSR1 and
+  SIGUSR2 are passed on, and nothing follows. A signal during the wait leaves the queue.
+- Without a terminal, the command leads a process group of its own. Signals go to the whole group, and after SIGTERM the
+  lock is held until the whole group has ended. A process that the command moves to another group or session is not
+  followed.
+- If stdin, stdout or stderr is a terminal, the command stays in the foreground process group, so that it can read the
+  terminal. The terminal sends ctrl-C and ctrl-\\\\ to it, so \`leasehold\` does not pass them on. Other signals go to the
+  command alone: it has to end what it has started. Write \`-c 'exec make'\` so that the shell leaves no process between.
+- If \`leasehold\` itself is killed by SIGKILL, **the command goes on without a lock**. Nothing is released, so other
+  processes wait until the lease is over (\`--lease\`). The command can learn of it: its parent process is then another one.
+  Only the token protects the data.
+- If \`leasehold\` is suspended for longer than the lease, for example by ctrl-Z, the lock is lost. The command gets SIGTERM
+  when \`leasehold\` runs again.
+
+\`elect\` is the same for one term of an election. The seat of the leader stays taken until the command has ended, or until
+the lease is over after a loss.
+
+A server that does not answer is exit code 69 within 20 seconds. With \`-w\` it is 69 when the time is up, but each command
+gives a server at least one second. If the time is up while the lock is busy, the code is 75. If the store answered first and
+was silent at the end, the code is 69.
+
+`;
+
+/** The page, formatted. */
+export async function commandLinePage(): Promise<string> {
+  const program = defineProgram('', {
+    command: undefined,
+    act: () => Promise.resolve(),
+    complain: () => undefined,
+  });
+  const parts = [
+    INTRODUCTION,
+    '## Options of every command\n\n',
+    optionTable(program.options),
+    ...program.commands.map(section),
+    '## Exit codes\n\n| code | meaning |\n| --- | --- |\n',
+    EXIT_CODE_MEANINGS.map(([code, meaning]) => `| ${code} | ${meaning} |\n`).join(''),
+  ];
+  return await format(parts.join(''), { parser: 'markdown', printWidth: 110, singleQuote: true });
+}
+
+function section(command: Command): string {
+  return [
+    `## leasehold ${command.name()}\n\n${command.description()}\n\n`,
+    `\`\`\`sh\nleasehold ${command.name()} ${command.usage().replaceAll('<', '').replaceAll('>', '')}\n\`\`\`\n\n`,
+    argumentList(command.registeredArguments),
+    command.options.length === 0 ? '' : optionTable(command.options),
+    examplesOf(command),
+  ].join('');
+}
+
+const argumentList = (all: readonly Argument[]): string =>
+  `${all.map((each) => `- \`${each.name()}\`: ${each.description}\n`).join('')}\n`;
+
+function optionTable(options: readonly Option[]): string {
+  const rows = options.map((option) => {
+    const { flags, description, envVar = '', defaultValueDescription } = option;
+    const isSwitch = !option.required && !option.optional;
+    const given = option.defaultValue as string | number | undefined;
+    const value = isSwitch ? '' : (defaultValueDescription ?? given ?? '');
+    const variable = envVar === '' ? '' : `\`${envVar}\``;
+    return `| \`${flags}\` | ${description} | ${value} | ${variable} |\n`;
+  });
+  return `| option | meaning | default | variable |\n| --- | --- | --- | --- |\n${rows.join('')}\n`;
+}
+
+/** The examples of the help. */
+function examplesOf(command: Command): string {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) });
+  command.outputHelp();
+  const [, examples = ''] = help.split('Examples:\n');
+  return `\`\`\`sh\n${examples.trimEnd().replaceAll(/^ {2}/gm, '')}\n\`\`\`\n\n`;
+}

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { isatty } from 'node:tty';
+
+import { codeOfSignal, CommandFailure, EXIT } from './exit-codes.js';
+
+/** How often to look whether a process group has ended, in ms. */
+const LOOK_MS = 50;
+
+/** How long a killed process group may still be seen, in ms: its members may be zombies that nobody reaps. */
+const ZOMBIE_MS = 1_000;
+
+export interface ChildOptions {
+  /** Added to the environment of this process. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The time from SIGTERM to SIGKILL, in ms. */
+  readonly killAfterMs: number;
+}
+
+/**
+ * The command under a lock. It shares stdin, stdout and stderr with this process.
+ *
+ * With a terminal, the command stays in the foreground process group, so that it can read the terminal; the terminal
+ * sends Ctrl-C to it, and signals go to the command alone. Without a terminal, the command leads a process group of its
+ * own, and signals go to the whole group: a shell and what the shell started end together.
+ */
+export class ChildCommand {
+  /** Resolves with the exit code when the command has ended; after `stop`, when its process group has ended too. */
+  readonly ended: Promise<number>;
+  readonly #process: ChildProcess;
+  readonly #leadsGroup: boolean;
+  readonly #killAfterMs: number;
+  #killing: NodeJS.Timeout | undefined;
+
+  private constructor(process: ChildProcess, leadsGroup: boolean, killAfterMs: number) {
+    this.#process = process;
+    this.#leadsGroup = leadsGroup;
+    this.#killAfterMs = killAfterMs;
+    this.ended = new Promise<number>((resolve) => {
+      process.once('exit', (code, signal) => {
+        resolve(signal === null ? (code ?? EXIT.internal) : codeOfSignal(signal));
+      });
+    }).then(async (code) => {
+      if (this.#killing !== undefined) await this.#groupEnded();
+      clearTimeout(this.#killing);
+      return code;
+    });
+  }
+
+  /** @throws {@link CommandFailure} with 127 if there is no such command, with 126 if it cannot be executed. */
+  static async start(
+    [file = '', ...args]: readonly string[],
+    { env, killAfterMs }: ChildOptions,
+  ): Promise<ChildCommand> {
+    const leadsGroup = ![0, 1, 2].some((descriptor) => isatty(descriptor));
+    const child = spawn(file, args, {
+      stdio: 'inherit',
+      env: { ...process.env, ...env },
+      detached: leadsGroup,
+    });
+    const command = new ChildCommand(child, leadsGroup, killAfterMs);
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve);
+      child.once('error', (error: NodeJS.ErrnoException) => {
+        const isMissing = error.code === 'ENOENT';
+        const what = isMissing ? 'command not found' : `cannot execute (${error.code ?? error.message})`;
+        const code = isMissing ? EXIT.notFound : EXIT.notExecutable;
+        reject(new CommandFailure(code, `${file}: ${what}`, { cause: error }));
+      });
+    });
+    return command;
+  }
+
+  /** Passes on a signal that this process has caught. */
+  pass(signal: NodeJS.Signals): void {
+    const isFromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT';
+    // The terminal sends these two to the whole foreground group, so the command has them already.
+    if (isFromTerminal && !this.#leadsGroup) return;
+    if (signal === 'SIGTERM' || signal === 'SIGHUP') this.stop(signal);
+    else this.#send(signal);
+  }
+
+  /** Asks the command to end, and kills it after `killAfterMs`. Further calls send the signal again. */
+  stop(signal: NodeJS.Signals = 'SIGTERM'): void {
+    this.#send(signal);
+    this.#killing ??= setTimeout(() => {
+      this.#send('SIGKILL');
+    }, this.#killAfterMs);
+  }
+
+  #send(signal: NodeJS.Signals | 0): boolean {
+    const { pid } = this.#process;
+    if (pid === undefined) return false;
+    if (!this.#leadsGroup) return this.#process.kill(signal);
+    try {
+      return process.kill(-pid, signal);
+    } catch {
+      return false;
+    }
+  }
+
+  async #groupEnded(): Promise<void> {
+    const boundMs = performance.now() + this.#killAfterMs + ZOMBIE_MS;
+    while (this.#leadsGroup && this.#send(0) && performance.now() < boundMs) {
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    }
+  }
+}

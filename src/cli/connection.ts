@@ -1,0 +1,150 @@
+import type { Db, MongoClient } from 'mongodb';
+
+import type { LockProvider } from '../index.js';
+import { CommandFailure, EXIT } from './exit-codes.js';
+import { Output } from './output.js';
+import type { OutputOptions } from './output.js';
+
+/** The options of every command. */
+export interface CommonOptions extends OutputOptions {
+  readonly db?: string | undefined;
+  readonly collection?: string | undefined;
+}
+
+/** The default collection of the library. */
+export const DEFAULT_COLLECTION = 'distributed.locks';
+
+/** How long a command waits for a server, if no option says less. A command ends with 69 within 20 s. */
+const CONNECT_MS = 10_000;
+
+/** The least time for connecting, in ms: a server that answers in this time is not one that is unavailable. */
+const LEAST_CONNECT_MS = 1_000;
+
+/** How much later than the driver the command gives up: the error of the driver says more. */
+const GRACE_MS = 1_000;
+
+/** How long a command to the server may go without an answer, in ms. The library bounds its own more closely. */
+const SOCKET_MS = 30_000;
+
+/** How long a command waits for the end of its provider and its connections. */
+const CLOSE_MS = 5_000;
+
+/** A connected client with one provider. Its disposal closes both. */
+export interface Session extends AsyncDisposable {
+  readonly client: MongoClient;
+  readonly db: Db;
+  readonly collectionName: string;
+  readonly locks: LockProvider;
+  readonly output: Output;
+  /** Makes a client of one member of the replica set, with the credentials and the TLS of this one. */
+  readonly clientOf: (host: string, boundMs: number) => MongoClient;
+}
+
+export interface SessionOptions {
+  /** Shown to other processes beside the process id. */
+  readonly label: string;
+  /** The time that the command may take, in ms. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the attempt to connect. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function openSession(options: CommonOptions, how: SessionOptions): Promise<Session> {
+  const output = new Output(options);
+  const { uri = '' } = options;
+  if (uri === '') {
+    throw new CommandFailure(
+      EXIT.configuration,
+      'no server is named: give --uri, or set LEASEHOLD_URI or MONGODB_URI',
+    );
+  }
+  const [{ MongoClient: Client }, { LockProvider: Provider }] = await Promise.all([
+    loadDriver(),
+    import('../index.js'),
+  ]);
+  const boundMs = Math.min(CONNECT_MS, Math.max(LEAST_CONNECT_MS, how.timeoutMs ?? CONNECT_MS));
+  const client = new Client(uri, {
+    serverSelectionTimeoutMS: boundMs,
+    connectTimeoutMS: CONNECT_MS,
+    socketTimeoutMS: SOCKET_MS,
+  });
+  try {
+    const name = databaseName(options.db, uri);
+    const db = client.db(name);
+    const { collection: collectionName = DEFAULT_COLLECTION } = options;
+    const locks = new Provider(db, { collectionName, label: how.label });
+    await connectWithin(client, boundMs + GRACE_MS, how.signal);
+    const dispose = async (): Promise<void> => {
+      await within(CLOSE_MS, locks.close({ drainMs: 0 }));
+      await within(CLOSE_MS, client.close());
+    };
+    const clientOf = (host: string, ms: number): MongoClient =>
+      new Client(uriOf(uri, host), {
+        serverSelectionTimeoutMS: ms,
+        connectTimeoutMS: ms,
+        socketTimeoutMS: ms,
+        tls: client.options.tls,
+        directConnection: true,
+      });
+    return { client, db, collectionName, locks, output, clientOf, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await within(CLOSE_MS, client.close());
+    throw error;
+  }
+}
+
+/** The connection string with one host instead of all hosts. */
+const uriOf = (uri: string, host: string): string =>
+  uri.replace(
+    /^mongodb(?:\+srv)?:\/\/((?:[^@/]*@)?)[^/?]+/,
+    (_, credentials: string) => `mongodb://${credentials}${host}`,
+  );
+
+async function loadDriver(): Promise<typeof import('mongodb')> {
+  try {
+    return await import('mongodb');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new CommandFailure(
+      EXIT.configuration,
+      'the driver of MongoDB is missing; install it beside leasehold: npm install mongodb',
+      { cause },
+    );
+  }
+}
+
+/** The driver takes `test` for a URI without a database; two users would then share locks by accident. */
+function databaseName(given: string | undefined, uri: string): string {
+  const [, inUri] = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]+)/.exec(uri) ?? [];
+  const name = given ?? (inUri === undefined ? '' : decodeURIComponent(inUri));
+  if (name !== '') return name;
+  throw new CommandFailure(EXIT.configuration, 'no database is named: give --db, or name it in the URI');
+}
+
+async function connectWithin(client: MongoClient, boundMs: number, signal?: AbortSignal): Promise<void> {
+  const limit = AbortSignal.timeout(boundMs);
+  const ended = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  await new Promise<void>((resolve, reject) => {
+    const fail = (error: unknown): void => {
+      reject(error instanceof Error ? error : new Error(String(error)));
+    };
+    ended.addEventListener('abort', () => {
+      if (signal?.aborted === true) fail(signal.reason);
+      else fail(new CommandFailure(EXIT.unavailable, `no server answered within ${boundMs} ms`));
+    });
+    client.connect().then(() => {
+      resolve();
+    }, fail);
+    if (signal?.aborted === true) fail(signal.reason);
+  });
+}
+
+/** Waits for the end of something that may never come; the process ends in any case. */
+async function within(boundMs: number, ending: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, boundMs);
+  });
+  await Promise.race([ending.catch(() => undefined), over]);
+  clearTimeout(timer);
+}

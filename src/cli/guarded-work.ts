@@ -1,0 +1,86 @@
+// What `run` and `elect` do while they hold a seat: the command runs, or the token is printed and nothing runs.
+
+import type { LockHandle } from '../index.js';
+import { ChildCommand } from './child-command.js';
+import { codeOfSignal, CommandFailure, EXIT } from './exit-codes.js';
+import type { Interruption } from './interruption.js';
+import type { Output } from './output.js';
+
+export interface GuardedWork {
+  readonly hold: LockHandle;
+  /** The command with its arguments; without one, this process holds until a signal. */
+  readonly command: readonly string[] | undefined;
+  readonly killAfterMs: number;
+  /** `warn`: the command goes on after a loss. */
+  readonly onLoss: 'kill' | 'warn';
+  readonly interruption: Interruption;
+  readonly output: Output;
+}
+
+/**
+ * Runs until the command has ended, or without a command until a signal. Releases nothing.
+ *
+ * @returns The exit code: that of the command, or 76 if the hold was lost or revoked meanwhile.
+ */
+export async function doGuarded(work: GuardedWork): Promise<number> {
+  const { hold, output } = work;
+  const loss = new AbortController();
+  const onLost = ({ target }: Event): void => {
+    if (loss.signal.aborted) return;
+    output.say(reasonOf(target as AbortSignal));
+    loss.abort();
+  };
+  const signals = [hold.signal, hold.releaseRequested];
+  for (const signal of signals) signal.addEventListener('abort', onLost);
+  try {
+    const over = signals.find(({ aborted }) => aborted);
+    if (over !== undefined) throw new CommandFailure(EXIT.lost, reasonOf(over));
+    const code = await (work.command === undefined
+      ? holdUntilSignal(work, loss.signal)
+      : runCommand(work, work.command, loss.signal));
+    return loss.signal.aborted ? EXIT.lost : code;
+  } finally {
+    for (const signal of signals) signal.removeEventListener('abort', onLost);
+  }
+}
+
+async function runCommand(
+  { hold, killAfterMs, onLoss, interruption, output }: GuardedWork,
+  command: readonly string[],
+  loss: AbortSignal,
+): Promise<number> {
+  const env = { LEASEHOLD_NAME: hold.name, LEASEHOLD_TOKEN: String(hold.fencingToken) };
+  const child = await ChildCommand.start(command, { env, killAfterMs });
+  interruption.divert((signal) => {
+    child.pass(signal);
+  });
+  // A signal may have come between the grant and the start.
+  if (interruption.signal.aborted) child.stop();
+  const onLost = (): void => {
+    if (onLoss === 'kill') child.stop();
+    else output.say('the command goes on without the lock (--on-loss warn)');
+  };
+  if (loss.aborted) onLost();
+  else loss.addEventListener('abort', onLost);
+  return await child.ended;
+}
+
+async function holdUntilSignal(
+  { hold, interruption, output }: GuardedWork,
+  loss: AbortSignal,
+): Promise<number> {
+  if (output.isJson) output.row({ token: hold.fencingToken });
+  else output.line(String(hold.fencingToken));
+  return await new Promise<number>((resolve) => {
+    loss.addEventListener('abort', () => {
+      resolve(EXIT.lost);
+    });
+    interruption.divert((signal) => {
+      resolve(signal === 'SIGINT' || signal === 'SIGTERM' ? EXIT.ok : codeOfSignal(signal));
+    });
+    if (interruption.signal.aborted) resolve(EXIT.ok);
+  });
+}
+
+const reasonOf = ({ reason }: AbortSignal): string =>
+  reason instanceof Error ? reason.message : String(reason);

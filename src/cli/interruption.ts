@@ -1,0 +1,46 @@
+import { codeOfSignal, CommandFailure } from './exit-codes.js';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE'] as const;
+
+type CaughtSignal = (typeof SIGNALS)[number];
+
+export class Interrupted extends CommandFailure {
+  readonly signalName: CaughtSignal;
+
+  constructor(signalName: CaughtSignal) {
+    super(codeOfSignal(signalName), `ended by ${signalName}`);
+    this.signalName = signalName;
+  }
+}
+
+/**
+ * Catches the signals of this process while a command waits or holds a lock. A signal aborts `signal`, unless it is
+ * diverted to a child.
+ */
+export class Interruption implements Disposable {
+  readonly #controller = new AbortController();
+  #divertedTo: ((signalName: CaughtSignal) => void) | undefined;
+
+  constructor() {
+    for (const name of SIGNALS) process.on(name, this.#caught);
+  }
+
+  /** Aborts with an {@link Interrupted}. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** From now on, signals go to the function and abort nothing. */
+  divert(to: (signalName: CaughtSignal) => void): void {
+    this.#divertedTo = to;
+  }
+
+  [Symbol.dispose](): void {
+    for (const name of SIGNALS) process.off(name, this.#caught);
+  }
+
+  readonly #caught = (name: NodeJS.Signals): void => {
+    if (this.#divertedTo !== undefined) this.#divertedTo(name as CaughtSignal);
+    else this.#controller.abort(new Interrupted(name as CaughtSignal));
+  };
+}

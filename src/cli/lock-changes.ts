@@ -1,0 +1,42 @@
+import type { LockSnapshot } from '../index.js';
+import type { Session } from './connection.js';
+
+/** How often a lock is read although no change was heard: an expiry changes no document. */
+const LOOK_MS = 500;
+
+/**
+ * Yields the lock at once, and again whenever it may have changed: at each event of a change stream, and every half a
+ * second. Without a change stream only the reads remain, so changes that follow each other fast are shown as one.
+ */
+export async function* lockChanges(
+  { db, collectionName, locks }: Session,
+  name: string,
+  signal: AbortSignal,
+): AsyncGenerator<LockSnapshot | null> {
+  let wake: (() => void) | undefined;
+  const onChange = (): void => wake?.();
+  const stream = db.collection(collectionName).watch([{ $match: { 'documentKey._id': name } }]);
+  stream.on('change', onChange);
+  // For example a standalone server, or a missing privilege: the reads go on.
+  stream.on('error', () => undefined);
+  signal.addEventListener('abort', onChange);
+  try {
+    do {
+      const changed = new Promise<void>((resolve) => (wake = resolve));
+      yield await locks.inspect(name);
+      const timer = setTimeout(onChange, LOOK_MS);
+      if (!signal.aborted) await changed;
+      clearTimeout(timer);
+    } while (!signal.aborted);
+  } finally {
+    await stream.close().catch(() => undefined);
+  }
+}
+
+/** A text that is the same for two snapshots unless a holder, a waiter or the limit has changed. */
+export function identityOf(snapshot: LockSnapshot | null): string {
+  if (snapshot === null) return '';
+  const { kind, limit, holders, waiters } = snapshot;
+  const seats = holders.map(({ id, token, mode, value }) => [id, token, mode, value]);
+  return JSON.stringify([kind, limit, seats, waiters.map(({ id, mode, permits }) => [id, mode, permits])]);
+}

@@ -1,0 +1,73 @@
+// Locks as lines and tables for people. The output escapes every text.
+
+import type { LeaseInfo, LockSnapshot, WaiterInfo } from '../index.js';
+import type { Cell } from './output.js';
+import { shownDuration } from './values.js';
+
+export const LOCK_HEAD: readonly string[] = ['NAME', 'KIND', 'HELD', 'WAITING', 'OLDEST', 'HELD BY'];
+
+/** One line of `ls` and `top`. */
+export function lockCells({ name, kind, asOf, limit, holders, waiters }: LockSnapshot): readonly Cell[] {
+  const [oldest] = [...holders].sort((a, b) => a.acquiredAt.getTime() - b.acquiredAt.getTime());
+  const taken = holders.reduce((sum, { permits = 1 }) => sum + permits, 0);
+  return [
+    { text: name },
+    { text: kind, style: 'dim' },
+    { text: limit === undefined ? String(holders.length) : `${taken}/${limit}` },
+    { text: String(waiters.length), style: waiters.length > 0 ? 'yellow' : undefined },
+    { text: oldest === undefined ? '-' : age(asOf, oldest.acquiredAt) },
+    { text: oldest === undefined ? '-' : nameOf(oldest) + more(holders.length) },
+  ];
+}
+
+export const HOLDER_HEAD: readonly string[] = [
+  'HOLDER',
+  'MODE',
+  'TOKEN',
+  'HELD FOR',
+  'TIME LEFT',
+  'ID',
+  'WHY',
+];
+
+export const holderCells = (asOf: Date, holder: LeaseInfo): readonly Cell[] => [
+  { text: nameOf(holder) },
+  { text: modeOf(holder) },
+  { text: String(holder.token) },
+  { text: age(asOf, holder.acquiredAt) },
+  { text: age(holder.expiresAt, asOf) },
+  { text: holder.id, style: 'dim' },
+  { text: holder.why ?? '' },
+];
+
+export const WAITER_HEAD: readonly string[] = ['WAITER', 'MODE', 'WAITS FOR', 'ID', 'WHY'];
+
+export const waiterCells = (asOf: Date, waiter: WaiterInfo): readonly Cell[] => [
+  { text: nameOf(waiter) },
+  { text: modeOf(waiter) },
+  { text: age(asOf, waiter.since) },
+  { text: waiter.id, style: 'dim' },
+  { text: waiter.why ?? '' },
+];
+
+/** The holders and the queue in one line. */
+export function stateLine({ holders, waiters }: LockSnapshot): string {
+  const held = holders.map(
+    (holder) =>
+      `${nameOf(holder)}, token ${holder.token}${holder.why === undefined ? '' : `, for ${holder.why}`}`,
+  );
+  const state = held.length === 0 ? 'free' : `held by ${held.join('; ')}`;
+  return waiters.length === 0 ? state : `${state}; ${waiters.length} waiting`;
+}
+
+function nameOf({ candidateId, label, process }: LeaseInfo | WaiterInfo): string {
+  if (candidateId !== undefined && candidateId !== process) return `${candidateId} (${process})`;
+  return label === undefined ? process : `${label} (${process})`;
+}
+
+const modeOf = ({ mode, permits }: LeaseInfo | WaiterInfo): string =>
+  mode ?? (permits === undefined ? '-' : `${permits} permit${permits === 1 ? '' : 's'}`);
+
+const more = (holders: number): string => (holders > 1 ? ` and ${holders - 1} more` : '');
+
+const age = (now: Date, since: Date): string => shownDuration(now.getTime() - since.getTime());

@@ -1,0 +1,99 @@
+#!/usr/bin/env node
+// Folder `cli`: the command line. Each command is one file over the public API of the library.
+
+import { readFileSync } from 'node:fs';
+
+import { CommanderError } from 'commander';
+
+import { EXIT, exitCodeOf } from './exit-codes.js';
+import { Interrupted } from './interruption.js';
+import { Output } from './output.js';
+import { defineProgram, TAKES_COMMAND } from './program.js';
+import { prepareEnvironment } from './switches.js';
+
+/** How long the process may live after its command has ended, in ms. Everything is closed by then. */
+const LINGER_MS = 1_000;
+
+/** The exit code of a process that SIGPIPE has ended. */
+const BROKEN_PIPE = 141;
+
+let output = new Output({ uri: process.env['LEASEHOLD_URI'] ?? process.env['MONGODB_URI'] });
+
+process.stdout.on('error', onOutputError);
+process.stderr.on('error', () => undefined);
+showWarnings();
+process.exitCode = await main(process.argv.slice(2));
+setTimeout(() => process.exit(), LINGER_MS).unref();
+
+/** Carries out the arguments, and resolves with the exit code. */
+async function main(argv: readonly string[]): Promise<number> {
+  let code: number = EXIT.ok;
+  const define = (command?: readonly string[]): ReturnType<typeof defineProgram> =>
+    defineProgram(versionOfPackage(), {
+      command,
+      act: async (call) => {
+        code = await call();
+      },
+      complain: (message) => {
+        output.say(message);
+      },
+    });
+  const [own, command] = split(argv, (args) => define().parseOptions(args).operands[0] ?? '');
+  const program = define(command);
+  program.hook('preAction', () => {
+    output = new Output(program.opts());
+  });
+  try {
+    prepareEnvironment(program, process.env);
+    await program.parseAsync(own, { from: 'user' });
+    return code;
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/**
+ * The arguments of this program, and the command after `--` if the program takes one. The parser cannot do this: to it,
+ * `run -- make` has the name `make` and no command.
+ */
+function split(
+  argv: readonly string[],
+  commandIn: (args: string[]) => string,
+): readonly [own: readonly string[], command: readonly string[] | undefined] {
+  const at = argv.indexOf('--');
+  if (at < 0 || !TAKES_COMMAND.includes(commandIn(argv.slice(0, at)))) return [argv, undefined];
+  return [argv.slice(0, at), argv.slice(at + 1)];
+}
+
+/** Says what went wrong, unless the parser has said it or a signal needs no words. */
+function failed(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const code = exitCodeOf(error);
+  if (!(error instanceof Interrupted)) output.say(textOf(error, code));
+  return code;
+}
+
+/** An internal error has its stack: nothing else says where it comes from. */
+function textOf(error: unknown, code: number): string {
+  if (!(error instanceof Error)) return String(error);
+  return code === EXIT.internal ? (error.stack ?? error.message) : error.message;
+}
+
+function versionOfPackage(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { readonly version: string }).version;
+}
+
+/** Says warnings as messages of this program: they have names of locks, which Node.js would print as they are. */
+function showWarnings(): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ message }) => {
+    output.say(message);
+  });
+}
+
+/** A command that holds a lock releases it. Any other ends at once. */
+function onOutputError({ code }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE' && process.listenerCount('SIGPIPE') > 0) process.emit('SIGPIPE', 'SIGPIPE');
+  else process.exit(code === 'EPIPE' ? BROKEN_PIPE : EXIT.internal);
+}

@@ -1,0 +1,86 @@
+import { styleText } from 'node:util';
+
+import { secretsIn, withoutSecrets } from './secrets.js';
+import { shownJson, shownText } from './shown-text.js';
+
+type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'green';
+
+/** One cell of a table: a text from anywhere, and how it is shown. */
+export interface Cell {
+  readonly text: string;
+  readonly style?: Style | undefined;
+}
+
+export interface OutputOptions {
+  readonly json?: boolean | undefined;
+  readonly color?: boolean | undefined;
+  readonly uri?: string | undefined;
+}
+
+/**
+ * What a command prints: data to stdout, messages to stderr. Every text is escaped here, so a command may pass names and
+ * labels as they are stored. Messages never have a secret of the connection string.
+ */
+export class Output {
+  readonly isJson: boolean;
+  readonly #isColoured: boolean;
+  readonly #secrets: readonly string[];
+
+  constructor({ json = false, color = true, uri = '' }: OutputOptions) {
+    this.isJson = json;
+    this.#isColoured = color && process.stdout.isTTY && !process.env['NO_COLOR'];
+    this.#secrets = secretsIn(uri);
+  }
+
+  /** A line of JSON. */
+  row(value: object): void {
+    process.stdout.write(`${shownJson(value)}\n`);
+  }
+
+  line(text: string): void {
+    process.stdout.write(`${shownText(text)}\n`);
+  }
+
+  /** Cells beside each other. */
+  cells(cells: readonly Cell[]): void {
+    const shown = cells.map(({ text, style }) => this.#styled(shownText(text), style));
+    process.stdout.write(`${shown.join(' ')}\n`);
+  }
+
+  table(head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+    for (const line of this.tableLines(head, rows)) process.stdout.write(`${line}\n`);
+  }
+
+  /** The lines of a table, escaped and styled. @param width - Longer lines are cut. Default: no line is. */
+  tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], width?: number): readonly string[] {
+    const all = [head.map((text): Cell => ({ text, style: 'bold' })), ...rows].map((cells) =>
+      cells.map(({ text, style }) => ({ text: shownText(text), style })),
+    );
+    const widths = head.map((_, at) => Math.max(...all.map((cells) => lengthOf(cells[at]?.text ?? ''))));
+    return all.map((cells) => this.#tableLine(cells, widths, width ?? Infinity));
+  }
+
+  #tableLine(cells: readonly Cell[], widths: readonly number[], width: number): string {
+    let left = width;
+    const parts = cells.map(({ text, style }, at) => {
+      const isLast = at === cells.length - 1;
+      const padded = isLast ? text : text + ' '.repeat((widths[at] ?? 0) - lengthOf(text) + 2);
+      const shown = Array.from(padded).slice(0, Math.max(0, left)).join('');
+      left -= lengthOf(shown);
+      return this.#styled(shown, style);
+    });
+    return parts.join('');
+  }
+
+  /** A message for people, to stderr. */
+  say(message: string): void {
+    const lines = withoutSecrets(message, this.#secrets).split('\n');
+    process.stderr.write(`leasehold: ${lines.map(shownText).join('\n')}\n`);
+  }
+
+  #styled(text: string, style: Style | undefined): string {
+    return style === undefined || !this.#isColoured ? text : styleText(style, text);
+  }
+}
+
+const lengthOf = (text: string): number => Array.from(text).length;

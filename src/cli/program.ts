@@ -1,0 +1,229 @@
+// The definitions of all commands. The parser, the help, the completion and the page docs/command-line.md follow from
+// them. A command is loaded when it is called, so that its first request leaves early.
+
+import { Argument, Command } from 'commander';
+
+import {
+  commonOptions,
+  everyOption,
+  killOption,
+  leaseOption,
+  option,
+  timeoutOption,
+} from './command-options.js';
+import type { CommonOptions } from './connection.js';
+import type { ElectOptions } from './elect.js';
+import { EXIT } from './exit-codes.js';
+import type { LsOptions } from './ls.js';
+import type { RevokeCommandOptions } from './revoke.js';
+import type { RunOptions } from './run.js';
+import type { TopOptions } from './top.js';
+import { integer } from './values.js';
+import type { WaitOptions } from './wait.js';
+
+/** What the definitions need of the process that carries them out. */
+export interface Host {
+  /** The command after `--`; `undefined` if there is no `--`. */
+  readonly command: readonly string[] | undefined;
+  /** Carries out the call of a command. The call resolves with an exit code. */
+  readonly act: (call: () => Promise<number>) => Promise<void>;
+  /** Says what is wrong with the arguments. */
+  readonly complain: (message: string) => void;
+}
+
+/** The largest limit of a semaphore. */
+const MAX_LIMIT = 2 ** 31 - 1;
+
+/** The commands that take another command after `--`. */
+export const TAKES_COMMAND: readonly string[] = ['run', 'elect'];
+
+export function defineProgram(version: string, host: Host): Command {
+  const program = new Command('leasehold')
+    .description('Distributed locks on MongoDB: run commands under locks, show locks, revoke holds.')
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(false)
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      outputError: (message) => {
+        host.complain(message.trim().replace(/^error: /, ''));
+      },
+    })
+    .exitOverride();
+  for (const each of commonOptions()) program.addOption(each);
+  defineRun(program, host);
+  defineElect(program, host);
+  defineLooks(program, host);
+  defineChanges(program, host);
+  defineSetup(program, host);
+  return program;
+}
+
+const examples = (...calls: readonly string[]): string =>
+  `\nExamples:\n${calls.map((call) => `  leasehold ${call}`).join('\n')}`;
+
+function defineRun(program: Command, { command: given, act }: Host): void {
+  program
+    .command('run')
+    .usage('NAME [options] [-- COMMAND [ARGUMENT...]]')
+    .description(
+      'Hold a lock while a command runs. Without a command, print the token and hold until SIGINT or SIGTERM.',
+    )
+    .argument('NAME', 'the lock')
+    .addOption(
+      option('-s, --shared', 'hold a reader-writer lock for reading').conflicts(['exclusive', 'limit']),
+    )
+    .addOption(option('-x, --exclusive', 'hold a reader-writer lock for writing').conflicts('limit'))
+    .addOption(
+      option('--limit <n>', 'hold permits of a semaphore of this limit').argParser(integer(1, MAX_LIMIT)),
+    )
+    .addOption(option('--permits <n>', 'how many permits; without it, one').argParser(integer(1, MAX_LIMIT)))
+    .addOption(timeoutOption('give up after this time; without it, wait without a bound'))
+    .addOption(option('-n, --nonblock', 'give up at once if the lock is busy').conflicts('timeout'))
+    .addOption(
+      option('-E, --conflict-exit-code <n>', 'exit code if the lock is busy or the time is up')
+        .argParser(integer(0, 255))
+        .default(EXIT.busy),
+    )
+    .addOption(option('--why <text>', 'what the lock is held for; other processes see it'))
+    .addOption(leaseOption())
+    .addOption(killOption())
+    .addOption(
+      option('--on-loss <action>', 'what to do with the command if the lock is lost')
+        .choices(['kill', 'warn'])
+        .default('kill'),
+    )
+    .addOption(option('-c, --command <string>', 'run this text by /bin/sh'))
+    .addHelpText(
+      'after',
+      examples(
+        'run nightly-report -n -- ./report.sh',
+        'run deploy -w 5m --why "release 42" -- make deploy',
+        'run catalogue -s -c "cp -r catalogue /backup"',
+        'run imports --limit 3 -- node import.js',
+      ),
+    )
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<RunOptions>();
+      await act(async () => (await import('./run.js')).run(name, options, given));
+    });
+}
+
+function defineElect(program: Command, { command: given, act }: Host): void {
+  program
+    .command('elect')
+    .usage('NAME [options] [-- COMMAND [ARGUMENT...]]')
+    .description(
+      'Wait to be elected, and lead while a command runs. Without a command, print the token and lead until SIGINT or SIGTERM.',
+    )
+    .argument('NAME', 'the election')
+    .addOption(option('--value <text>', 'a text that the leader publishes, for example its address'))
+    .addOption(leaseOption())
+    .addOption(killOption())
+    .addOption(option('--observe', 'print one line for each leader instead').conflicts('value'))
+    .addHelpText(
+      'after',
+      examples('elect scheduler --value "$(hostname)" -- ./scheduler', 'elect scheduler --observe --json'),
+    )
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<ElectOptions>();
+      await act(async () => (await import('./elect.js')).elect(name, options, given));
+    });
+}
+
+function defineLooks(program: Command, { act }: Host): void {
+  program
+    .command('ls')
+    .description('List the stored locks in the order of their names.')
+    .argument('[PREFIX]', 'only names that begin with this text')
+    .addOption(option('--held', 'only locks that have a holder'))
+    .addHelpText('after', examples('ls', 'ls invoice: --held', 'ls --json'))
+    .action(async (prefix: string | undefined, _: object, self: Command) => {
+      const options = self.optsWithGlobals<LsOptions>();
+      await act(async () => (await import('./ls.js')).ls(prefix, options));
+    });
+  program
+    .command('show')
+    .description('Show one lock with its holders and its queue.')
+    .argument('NAME', 'the lock')
+    .addHelpText('after', examples('show deploy', 'show deploy --json'))
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<CommonOptions>();
+      await act(async () => (await import('./show.js')).show(name, options));
+    });
+  program
+    .command('top')
+    .description('Show the locks with the most waiters, live. Without a terminal, print them once.')
+    .argument('[PREFIX]', 'only names that begin with this text')
+    .addOption(everyOption())
+    .addHelpText('after', examples('top', 'top invoice: --every 5s'))
+    .action(async (prefix: string | undefined, _: object, self: Command) => {
+      const options = self.optsWithGlobals<TopOptions>();
+      await act(async () => (await import('./top.js')).top(prefix, options));
+    });
+  program
+    .command('watch')
+    .description('Print a lock, and print it again when its holders, its queue or its limit change.')
+    .argument('NAME', 'the lock')
+    .addHelpText('after', examples('watch deploy', 'watch deploy --json'))
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<CommonOptions>();
+      await act(async () => (await import('./watch.js')).watch(name, options));
+    });
+  program
+    .command('wait')
+    .description(
+      'Wait until a lock has no holder. The command takes no place in the queue and acquires nothing.',
+    )
+    .argument('NAME', 'the lock')
+    .addOption(timeoutOption('give up after this time; without it, wait without a bound'))
+    .addHelpText('after', examples('wait deploy -w 10m'))
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<WaitOptions>();
+      await act(async () => (await import('./wait.js')).wait(name, options));
+    });
+}
+
+function defineChanges(program: Command, { act }: Host): void {
+  program
+    .command('revoke')
+    .description('Ask the holders of a lock to release it.')
+    .argument('NAME', 'the lock')
+    .addOption(option('--id <id>', 'only the hold of this id; `show` prints the ids'))
+    .addOption(option('--why <text>', 'the reason that the holders are told'))
+    .addOption(option('--force', 'empty the seats at once; the old holders may go on working for a while'))
+    .addHelpText('after', examples('revoke deploy --why "stuck since noon"', 'revoke deploy --force'))
+    .action(async (name: string, _: object, self: Command) => {
+      const options = self.optsWithGlobals<RevokeCommandOptions>();
+      await act(async () => (await import('./revoke.js')).revoke(name, options));
+    });
+  program
+    .command('resize')
+    .description('Set the limit of a stored semaphore. A lower limit takes no permit away.')
+    .argument('NAME', 'the semaphore')
+    .argument('N', 'the new limit', integer(1, MAX_LIMIT))
+    .addHelpText('after', examples('resize imports 5'))
+    .action(async (name: string, limit: number, _: object, self: Command) => {
+      const options = self.optsWithGlobals<CommonOptions>();
+      await act(async () => (await import('./resize.js')).resize(name, limit, options));
+    });
+}
+
+function defineSetup(program: Command, { act }: Host): void {
+  program
+    .command('doctor')
+    .description('Check the server, the user, the clocks and the collection, and say what to do.')
+    .addHelpText('after', examples('doctor', 'doctor --json'))
+    .action(async (_: object, self: Command) => {
+      const options = self.optsWithGlobals<CommonOptions>();
+      await act(async () => (await import('./doctor.js')).doctor(options));
+    });
+  program
+    .command('completion')
+    .description('Print a script that completes commands and options in a shell.')
+    .addArgument(new Argument('SHELL', 'the shell').choices(['bash', 'zsh']))
+    .addHelpText('after', `${examples('completion bash')}\n  eval "$(leasehold completion bash)"`)
+    .action(async (shell: 'bash' | 'zsh') => {
+      await act(async () => (await import('./completion.js')).completion(shell, program));
+    });
+}

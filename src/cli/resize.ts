@@ -1,0 +1,18 @@
+import { openSession } from './connection.js';
+import type { CommonOptions } from './connection.js';
+import { EXIT } from './exit-codes.js';
+
+/** Sets the limit of a stored semaphore. */
+export async function resize(name: string, limit: number, options: CommonOptions): Promise<number> {
+  await using session = await openSession(options, { label: 'leasehold resize' });
+  const { locks, output } = session;
+  const before = await locks.inspect(name);
+  if (before === null) {
+    output.say(`no semaphore ${JSON.stringify(name)} is stored; its first use sets the limit`);
+    return EXIT.negative;
+  }
+  await locks.createSemaphore(name, limit, { whenLimitDiffers: 'follow' }).resize(limit);
+  if (output.isJson) output.row((await locks.inspect(name)) ?? before);
+  else output.line(`${name}: ${before.limit ?? 'no'} permits before, ${limit} now`);
+  return EXIT.ok;
+}

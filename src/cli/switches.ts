@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+
+import { CommandFailure, EXIT } from './exit-codes.js';
+
+const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
+const OFF: readonly string[] = ['', '0', 'false', 'no', 'off'];
+
+/**
+ * Prepares what the parser takes from the environment. To the parser, any value of a switch means on, so the variable of
+ * a switch that is off is taken away from it. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
+ *
+ * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
+ */
+export function prepareEnvironment(program: Command, environment: NodeJS.ProcessEnv): void {
+  for (const option of [program, ...program.commands].flatMap(({ options }) => options)) {
+    const { envVar } = option;
+    const value = envVar === undefined ? undefined : environment[envVar];
+    if (option.long === '--uri' && value === undefined) option.env('MONGODB_URI');
+    if (envVar === undefined || value === undefined || option.required || option.optional) continue;
+    if (OFF.includes(value.toLowerCase())) delete option.envVar;
+    else if (!ON.includes(value.toLowerCase())) {
+      throw new CommandFailure(EXIT.usage, `${envVar} is ${JSON.stringify(value)}; a switch is 1 or 0`);
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname, join } from 'node:path';
+
+import { build } from 'tsup';
+import { afterAll, beforeAll } from 'vitest';
+
+import { endWithThisProcess } from '../../../lab/processes/end-with-this-process.js';
+import { Child } from '../../../lab/processes/child.js';
+import { cacheFolder } from '../../../lab/processes/program.js';
+import { BUSY_MACHINE_MS, eventually, within } from '../../../lab/patience.js';
+import { COMMAND_LINE } from '../../../scripts/entries.js';
+import { untilTestEnds } from '../../support/current-test.js';
+import { ownDatabase } from '../../support/test-provider.js';
+import type { OwnDatabase } from '../../support/test-provider.js';
+
+let program = '';
+let remove: (() => Promise<void>) | undefined;
+
+/** Builds the command line before the tests of a file, with the library inside. */
+export function useCommandLine(): void {
+  beforeAll(async () => {
+    const folder = await cacheFolder('command-line');
+    remove = async () => {
+      await folder[Symbol.asyncDispose]();
+    };
+    await build({ ...COMMAND_LINE, config: false, outDir: folder.path, dts: false, silent: true });
+    program = join(folder.path, 'main.js');
+  });
+  afterAll(async () => {
+    await remove?.();
+  });
+}
+
+/** The folder of the built command line. */
+export const programFolder = (): string => dirname(program);
+
+export interface Result {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Variables of the machine that would change what a command does. */
+const NEUTRAL: Environment = { MONGODB_URI: undefined, NO_COLOR: undefined, FORCE_COLOR: undefined };
+
+/** Starts the command line. The process ends with the test. */
+export function start(args: readonly string[], env: Environment = {}): Child<string> {
+  return untilTestEnds(new Child<string>([program, ...args], { env: { ...NEUTRAL, ...env } }));
+}
+
+export async function resultOf(child: Child<string>, boundMs: number = BUSY_MACHINE_MS): Promise<Result> {
+  const { code, signal } = await within(boundMs, 'the command ends', child.ended);
+  return { code, signal, stdout: child.stdout, stderr: child.stderr };
+}
+
+export async function call(args: readonly string[], env?: Environment): Promise<Result> {
+  return await resultOf(start(args, env));
+}
+
+/** A database of one test, and the command line on it. */
+export class Fleet {
+  readonly database: OwnDatabase = ownDatabase();
+  readonly env: Environment = { LEASEHOLD_URI: this.database.uri, LEASEHOLD_DB: this.database.name };
+  readonly locks = this.database.plain.provider();
+
+  start(...args: readonly string[]): Child<string> {
+    return start(args, this.env);
+  }
+
+  startWith(env: Environment, ...args: readonly string[]): Child<string> {
+    return start(args, { ...this.env, ...env });
+  }
+
+  async call(...args: readonly string[]): Promise<Result> {
+    return await call(args, this.env);
+  }
+
+  async untilHeld(name: string, holders = 1): Promise<void> {
+    await eventually(`${name} has ${holders} holders`, async (see) => {
+      return see(await this.locks.inspect(name))?.holders.length === holders;
+    });
+  }
+
+  async untilQueued(name: string, waiters = 1): Promise<void> {
+    await eventually(`${name} has ${waiters} waiters`, async (see) => {
+      return see(await this.locks.inspect(name))?.waiters.length === waiters;
+    });
+  }
+}
+
+/** Waits until the process has printed this, and returns what it has printed. */
+export async function untilPrinted(
+  child: { readonly stdout: string },
+  text: string | RegExp,
+): Promise<string> {
+  return await eventually(`it prints ${String(text)}`, (see) => {
+    const printed = see(child.stdout);
+    return (typeof text === 'string' ? printed.includes(text) : text.test(printed)) ? printed : null;
+  });
+}
+
+/** Arguments that run a Node program as the command under a lock. */
+export const node = (source: string): readonly string[] => ['--', process.execPath, '-e', source];
+
+/** Prints `up`, and then lives until a signal. */
+export const LIVES = 'console.log("up"); setInterval(() => {}, 1000);';
+
+const PSEUDO_TERMINAL =
+  'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) % 256)';
+
+/** The command line in a pseudo-terminal, which python3 makes. What it prints on either stream is `stdout`. */
+export class InTerminal implements AsyncDisposable {
+  readonly ended: Promise<number | null>;
+  #stdout = '';
+  readonly #process;
+
+  constructor(args: readonly string[], env: Environment) {
+    this.#process = spawn('python3', ['-c', PSEUDO_TERMINAL, process.execPath, program, ...args], {
+      env: { ...process.env, ...NEUTRAL, ...env, TERM: 'xterm-256color' },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    this.#process.stdin.on('error', () => undefined);
+    this.#process.stdout.setEncoding('utf8').on('data', (chunk: string) => (this.#stdout += chunk));
+    const leave = endWithThisProcess(() => this.#process.kill('SIGKILL'));
+    this.ended = once(this.#process, 'close').then(([code]) => {
+      leave();
+      return code as number | null;
+    });
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  type(keys: string): void {
+    this.#process.stdin.write(keys);
+  }
+
+  async exitCode(): Promise<number | null> {
+    return await within(BUSY_MACHINE_MS, 'the command in the terminal ends', this.ended);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null) this.#process.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+export const inTerminal = (fleet: Fleet, ...args: readonly string[]): InTerminal =>
+  untilTestEnds(new InTerminal(args, fleet.env));

@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+
+import { call, useCommandLine } from './command-line.js';
+
+useCommandLine();
+
+const scriptFor = async (shell: string): Promise<string> => (await call(['completion', shell])).stdout;
+
+function completed(script: string, ...words: readonly string[]): readonly string[] {
+  const quoted = ['leasehold', ...words].map((word) => `'${word}'`).join(' ');
+  const ask = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _leasehold; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${ask}`], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  return stdout.trim().split('\n');
+}
+
+it('completes commands and their options in bash', async () => {
+  const script = await scriptFor('bash');
+  expect(completed(script, 're')).toEqual(['revoke', 'resize']);
+  expect(completed(script, 'run', 'x', '--ki')).toEqual(['--kill-after']);
+  expect(completed(script, 'run', 'x', '--ur')).toEqual(['--uri']);
+  expect(completed(script, 'ls', '--ki')).toEqual(['']);
+  expect(completed(script, 'run', 'x', '--', '--ki')).toEqual(['']);
+});
+
+it('writes a script for zsh with every command, which zsh can read where it is installed', async () => {
+  const script = await scriptFor('zsh');
+  expect(script).toMatch(/^#compdef leasehold\n/);
+  expect(script).toContain("'--kill-after:time from SIGTERM to SIGKILL'");
+  const { error, stderr } = spawnSync('zsh', ['-n'], { input: script, encoding: 'utf8' });
+  if (error === undefined) expect(stderr).toBe('');
+});
+
+it('knows no other shell', async () => {
+  expect((await call(['completion', 'fish'])).code).toBe(64);
+});

@@ -1,0 +1,196 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { eventually } from '../../../lab/patience.js';
+import { untilTestEnds } from '../../support/current-test.js';
+import { Fleet, LIVES, node, resultOf, untilPrinted, useCommandLine } from './command-line.js';
+
+useCommandLine();
+
+/** A process that has ended may still be there as a zombie, if nothing on the machine reaps it. */
+function isRunning(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return !/^(Z|\s*$)/.test(stdout);
+}
+
+describe.concurrent('leasehold run', () => {
+  it('gives the command the name and the token of its lock, and ends with its exit code', async () => {
+    const fleet = new Fleet();
+    const source = 'console.log(process.env.LEASEHOLD_NAME, process.env.LEASEHOLD_TOKEN); process.exit(7)';
+    const { code, stdout, stderr } = await fleet.call('run', 'a b', ...node(source));
+    expect({ code, stderr }).toEqual({ code: 7, stderr: '' });
+    expect(stdout).toMatch(/^a b \d{10,}\n$/);
+    expect((await fleet.locks.inspect('a b'))?.holders).toEqual([]);
+  });
+
+  it('passes stdin to the command, and its stderr to the caller', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start(
+      'run',
+      'x',
+      ...node('process.stdin.on("data", (d) => console.error(String(d)))'),
+    );
+    await fleet.untilHeld('x');
+    child.order('word');
+    await eventually('the word comes back', () => child.stderr.includes('word'));
+  });
+
+  it('ends with 128 + n if signal n ended the command', async () => {
+    const { code } = await new Fleet().call('run', 'x', ...node('process.kill(process.pid, "SIGKILL")'));
+    expect(code).toBe(137);
+  });
+
+  it('ends with 127 if there is no such command, and releases the lock', async () => {
+    const fleet = new Fleet();
+    const { code, stderr } = await fleet.call('run', 'x', '--', 'no-such-command-here');
+    expect({ code, stderr }).toEqual({
+      code: 127,
+      stderr: 'leasehold: no-such-command-here: command not found\n',
+    });
+    expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
+  });
+
+  it('ends with 126 if the command cannot be executed', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'leasehold-run-'));
+    try {
+      await writeFile(join(folder, 'text'), 'no program', { mode: 0o600 });
+      const { code } = await new Fleet().call('run', 'x', '--', join(folder, 'text'));
+      expect(code).toBe(126);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('runs a text by the shell with -c', async () => {
+    const { code, stdout } = await new Fleet().call('run', 'x', '-c', 'echo "$LEASEHOLD_NAME"; exit 3');
+    expect({ code, stdout }).toEqual({ code: 3, stdout: 'x\n' });
+  });
+
+  it('ends with 75 and names the holder if the lock is busy or the time is up; -E sets another code', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('x', { why: 'the test' }));
+    const never = ['--', 'true'];
+    const tried = await fleet.call('run', 'x', '-n', ...never);
+    expect(tried.code).toBe(75);
+    expect(tried.stderr).toContain('for "the test"');
+    expect((await fleet.call('run', 'x', '-w', '200ms', ...never)).code).toBe(75);
+    expect((await fleet.call('run', 'x', '-n', '-E', '0', ...never)).code).toBe(0);
+  });
+
+  it('holds a reader-writer lock with -s and -x', async () => {
+    const fleet = new Fleet();
+    const lock = fleet.locks.createReaderWriterLock('x');
+    untilTestEnds(await lock.acquireRead());
+    expect((await fleet.call('run', 'x', '-s', '-n', '--', 'true')).code).toBe(0);
+    expect((await fleet.call('run', 'x', '-x', '-n', '--', 'true')).code).toBe(75);
+  });
+
+  it('holds permits of a semaphore with --limit and --permits; another limit is wrong configuration', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.createSemaphore('x', 3).acquire());
+    const take = (limit: string, permits: string) =>
+      fleet.call('run', 'x', '--limit', limit, '--permits', permits, '-n', '--', 'true');
+    expect((await take('3', '2')).code).toBe(0);
+    expect((await take('3', '3')).code).toBe(75);
+    expect((await take('4', '1')).code).toBe(78);
+  });
+
+  it('is wrong configuration if the name is in use as another kind of lock', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('x'));
+    expect((await fleet.call('run', 'x', '-s', '-n', '--', 'true')).code).toBe(78);
+  });
+
+  it('takes its options from the environment, and an option outranks it', async () => {
+    const fleet = new Fleet();
+    const env = { LEASEHOLD_WHY: 'by variable', LEASEHOLD_JSON: '1', LEASEHOLD_SHARED: '0' };
+    const child = fleet.startWith(env, 'run', 'x', ...node(LIVES));
+    await fleet.untilHeld('x');
+    const other = fleet.startWith(env, 'run', 'y', '--why', 'by option', ...node(LIVES));
+    await fleet.untilHeld('y');
+    const [x, y] = await Promise.all([fleet.locks.inspect('x'), fleet.locks.inspect('y')]);
+    expect(x).toMatchObject({ kind: 'mutex', holders: [{ why: 'by variable', label: 'leasehold run' }] });
+    expect(y).toMatchObject({ holders: [{ why: 'by option' }] });
+    for (const each of [child, other]) each.signal('SIGTERM');
+  });
+});
+
+describe.concurrent('leasehold run without a command', () => {
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'prints the token and holds until %s, then ends with 0',
+    async (signal) => {
+      const fleet = new Fleet();
+      const child = fleet.start('run', 'x');
+      const token = Number(await untilPrinted(child, /^\d+\n$/));
+      expect((await fleet.locks.inspect('x'))?.holders).toMatchObject([{ token }]);
+      child.signal(signal);
+      expect((await resultOf(child)).code).toBe(0);
+      expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
+    },
+  );
+
+  it('prints an object with --json', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start('run', 'x', '--json');
+    const printed = JSON.parse(await untilPrinted(child, '\n')) as object;
+    expect(printed).toEqual({ token: expect.any(Number) as number });
+    child.signal('SIGTERM');
+    await resultOf(child);
+  });
+});
+
+describe.concurrent('a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s while it waits leaves the queue and ends with %i', async (signal, code) => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('x'));
+    const child = fleet.start('run', 'x', '--', 'true');
+    await fleet.untilQueued('x');
+    child.signal(signal);
+    expect(await resultOf(child)).toMatchObject({ code, stdout: '', stderr: '' });
+    expect((await fleet.locks.inspect('x'))?.waiters).toEqual([]);
+  });
+
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const)(
+    '%s is passed on to the command once, and the lock is released when the command has ended',
+    async (signal) => {
+      const fleet = new Fleet();
+      const counts = `let n = 0; process.on('${signal}', () => { n += 1; setTimeout(() => { console.log(n); process.exit(5); }, 300); });`;
+      const child = fleet.start('run', 'x', ...node(counts + LIVES));
+      await untilPrinted(child, 'up');
+      child.signal(signal);
+      expect(await resultOf(child)).toMatchObject({ code: 5, stdout: 'up\n1\n' });
+      expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
+    },
+  );
+
+  it('SIGTERM is followed by SIGKILL after --kill-after if the command ignores it', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start(
+      'run',
+      'x',
+      '--kill-after',
+      '200ms',
+      ...node(`process.on('SIGTERM', () => {}); ${LIVES}`),
+    );
+    await untilPrinted(child, 'up');
+    child.signal('SIGTERM');
+    expect((await resultOf(child)).code).toBe(137);
+  });
+
+  it('reaches what a shell has started, and the lock is held until that has ended', async () => {
+    const fleet = new Fleet();
+    const script = `${process.execPath} -e 'console.log(process.pid); process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)'; echo after`;
+    const child = fleet.start('run', 'x', '--kill-after', '300ms', '-c', script);
+    const pid = Number(await untilPrinted(child, /^\d+\n/));
+    child.signal('SIGTERM');
+    await resultOf(child);
+    expect(isRunning(pid)).toBe(false);
+  });
+});

@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { Child } from '../../../lab/processes/child.js';
+import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
+import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
+import { untilTestEnds } from '../../support/current-test.js';
+import { call, Fleet, programFolder, resultOf, start, useCommandLine } from './command-line.js';
+
+useCommandLine();
+
+/** Nothing listens on this port. */
+const NOBODY = 'mongodb://127.0.0.1:9/app';
+
+/** Each command with arguments that are right. */
+const CALLS: readonly (readonly string[])[] = [
+  ['run', 'x', '--', 'true'],
+  ['run', 'x', '-n', '--', 'true'],
+  ['elect', 'x', '--', 'true'],
+  ['elect', 'x', '--observe'],
+  ['ls'],
+  ['show', 'x'],
+  ['watch', 'x'],
+  ['wait', 'x'],
+  ['revoke', 'x'],
+  ['resize', 'x', '3'],
+];
+
+describe.concurrent('wrong usage ends with 64 and prints no data', () => {
+  it.each([
+    [[], /Usage/],
+    [['fly'], /unknown command 'fly'/],
+    [['run'], /NAME/],
+    [['run', '--', 'true'], /NAME/],
+    [['run', 'x', '--'], /no command after --/],
+    [['run', 'x', 'true'], /too many arguments/],
+    [['run', 'x', '-s', '-x', '--', 'true'], /--exclusive/],
+    [['run', 'x', '--permits', '2', '--', 'true'], /--permits needs --limit/],
+    [['run', 'x', '--limit', '0', '--', 'true'], /integer from 1/],
+    [['run', 'x', '-n', '-w', '1s', '--', 'true'], /--timeout/],
+    [['run', 'x', '-w', '10', '--', 'true'], /250ms, 30s, 5m or 2h/],
+    [['run', 'x', '-c', 'true', '--', 'true'], /not both/],
+    [['run', 'x', '--lease', '1ms', '--', 'true'], /leaseMs/],
+    [['run', 'x', '--on-loss', 'cry', '--', 'true'], /kill, warn/],
+    [['run', 'x', '--colour', '--', 'true'], /unknown option '--colour'/],
+    [['run', '', '--', 'true'], /name/],
+    [['ls', '--shared'], /unknown option/],
+    [['resize', 'x', 'many'], /integer/],
+    [['elect', 'x', '--observe', '--', 'true'], /--observe runs no command/],
+  ] as const)('%j', async (args, message) => {
+    const { code, stdout, stderr } = await new Fleet().call(...args);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  it('a switch in the environment that is neither on nor off', async () => {
+    const { code, stderr } = await call(['ls'], { LEASEHOLD_JSON: 'perhaps' });
+    expect(code).toBe(64);
+    expect(stderr).toContain('LEASEHOLD_JSON');
+  });
+});
+
+describe.concurrent('wrong configuration ends with 78', () => {
+  it.each([
+    ['no URI', {}, /no server is named/],
+    ['no database', { LEASEHOLD_URI: 'mongodb://127.0.0.1:9/' }, /no database is named/],
+    ['no connection string', { MONGODB_URI: 'http://localhost', LEASEHOLD_DB: 'app' }, /Invalid scheme/],
+    ['an unknown option of the driver', { MONGODB_URI: `${NOBODY}?nonsense=1` }, /nonsense/],
+  ])('%s', async (_, env, message) => {
+    const { code, stderr } = await call(['ls'], env);
+    expect(code).toBe(78);
+    expect(stderr).toMatch(message);
+  });
+
+  it('no driver', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'leasehold-command-line-'));
+    try {
+      await cp(programFolder(), join(folder, 'dist', 'cli'), { recursive: true });
+      await cp('package.json', join(folder, 'package.json'));
+      const env = { LEASEHOLD_URI: NOBODY };
+      const child = untilTestEnds(new Child<string>([join(folder, 'dist', 'cli', 'main.js'), 'ls'], { env }));
+      const { code, stderr } = await resultOf(child);
+      expect(code).toBe(78);
+      expect(stderr).toContain('npm install mongodb');
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe('a server that cannot be reached', () => {
+  it.concurrent.each(CALLS)('ends `%s %s` with 69 within 20 s', async (...args) => {
+    const { code, stderr } = await resultOf(start(args, { LEASEHOLD_URI: NOBODY }), 20_000);
+    expect(code).toBe(69);
+    expect(stderr).toMatch(/ECONNREFUSED/);
+  });
+
+  it('ends `run -w` with 69 when its time is up', async () => {
+    const startedMs = performance.now();
+    const { code } = await call(['run', 'x', '-w', '1s', '--', 'true'], { LEASEHOLD_URI: NOBODY });
+    expect(code).toBe(69);
+    expect(performance.now() - startedMs).toBeLessThan(9_000);
+  });
+
+  it('ends a command with 69 within 20 s if it accepts connections and says nothing', async () => {
+    const server = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const env = { LEASEHOLD_URI: `mongodb://127.0.0.1:${port}/app` };
+      expect((await resultOf(start(['ls'], env), 20_000)).code).toBe(69);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe('the password of the URI is never printed', () => {
+  it.each([
+    'mongodb://user:s%40cret-word@127.0.0.1:9/app?nonsense=1',
+    'mongodb://user:s@cret-word@127.0.0.1:9/app',
+    'http://user:s@cret-word@127.0.0.1:9/app',
+    'mongodb://user:s@cret/word@127.0.0.1:port/app',
+    'mongodb://127.0.0.1:9/app?authMechanismProperties=AWS_SESSION_TOKEN:s@cret-word&nonsense=1',
+  ])('%s', async (uri) => {
+    const { code, stdout, stderr } = await call(['ls'], { LEASEHOLD_URI: uri });
+    expect([69, 78]).toContain(code);
+    expect(stderr.length).toBeGreaterThan(20);
+    expect(stdout + stderr).not.toMatch(/cret/);
+  });
+});
+
+describe('a user who may not', () => {
+  let server: AuthorizingServer;
+  beforeAll(async () => {
+    server = await startAuthorizingServer();
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+  });
+
+  it('write ends `run` with 77', async () => {
+    const privileges = [{ resource: { db: 'app', collection: 'distributed.locks' }, actions: ['find'] }];
+    const uri = await server.uriOfUser('reader', privileges);
+    const env = { LEASEHOLD_URI: uri, LEASEHOLD_DB: 'app' };
+    const { code, stderr } = await call(['run', 'x', '-n', '--', 'true'], env);
+    expect(code).toBe(77);
+    expect(stderr).toMatch(/not authorized/);
+    expect((await call(['ls'], env)).code).toBe(0);
+  });
+
+  it('connect, because of a wrong password, ends with 77', async () => {
+    const uri = server.rootUri.replace(/:[^:@/]+@/, ':wrong-word@');
+    const { code, stderr } = await call(['ls'], { LEASEHOLD_URI: uri, LEASEHOLD_DB: 'app' });
+    expect(code).toBe(77);
+    expect(stderr).toMatch(/[Aa]uthentication failed/);
+    expect(stderr).not.toContain('wrong-word');
+  });
+});
