@@ -1,5 +1,5 @@
 // Makes docs/command-line.md from the definitions of the commands. A test compares the page with what this makes:
-// `npx vitest run test/docs/command-line -u` writes it.
+// `npx vitest run test/docs/command-line.test.ts -u` writes it.
 import type { Argument, Command, Option } from 'commander';
 import { format } from 'prettier';
 

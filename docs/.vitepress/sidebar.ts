@@ -42,6 +42,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Operating',
     pages: [
       ['Operations', 'operations.md'],
+      ['The command line', 'command-line.md'],
       ['Errors', 'errors.md'],
       ['What is supported', 'support.md'],
       ['Versions', 'versioning.md'],

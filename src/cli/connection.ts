@@ -8,11 +8,8 @@ import type { OutputOptions } from './output.js';
 /** The options of every command. */
 export interface CommonOptions extends OutputOptions {
   readonly db?: string | undefined;
-  readonly collection?: string | undefined;
+  readonly collection: string;
 }
-
-/** The default collection of the library. */
-export const DEFAULT_COLLECTION = 'distributed.locks';
 
 /** How long a command waits for a server, if no option says less. A command ends with 69 within 20 s. */
 const CONNECT_MS = 10_000;
@@ -71,7 +68,7 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
   try {
     const name = databaseName(options.db, uri);
     const db = client.db(name);
-    const { collection: collectionName = DEFAULT_COLLECTION } = options;
+    const { collection: collectionName } = options;
     const locks = new Provider(db, { collectionName, label: how.label });
     await connectWithin(client, boundMs + GRACE_MS, how.signal);
     const dispose = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 // What `doctor` asks the server and the driver. The checks of times are in doctor-times.ts.
 
-import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
 
 import type { Document } from 'mongodb';
 
@@ -28,7 +28,8 @@ export async function checkServer({ db }: Session): Promise<Finding> {
 }
 
 export function checkDriver(): Finding {
-  const { version } = createRequire(import.meta.url)('mongodb/package.json') as { readonly version: string };
+  const manifest = new URL('../package.json', import.meta.resolve('mongodb'));
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string };
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isSupported = major === 7 || (major === 6 && minor >= 10);
   if (isSupported) return ok(`mongodb ${version}`);

@@ -49,15 +49,15 @@ export async function run(
   const { killAfter: killAfterMs, onLoss } = options;
   const { output } = session;
   let wasHeld = false;
+  let code: number;
   try {
-    const code = await doGuarded({ hold, command, killAfterMs, onLoss, interruption, output });
-    wasHeld = await hold.release();
-    if (wasHeld || code === EXIT.lost) return code;
-    output.say(`the lock was lost before the command had ended`);
-    return EXIT.lost;
+    code = await doGuarded({ hold, command, killAfterMs, onLoss, interruption, output });
   } finally {
-    if (!wasHeld) await hold.release();
+    wasHeld = await hold.release();
   }
+  if (wasHeld || code === EXIT.lost) return code;
+  output.say('the lock was lost before the command had ended');
+  return EXIT.lost;
 }
 
 function acquire(
