@@ -48,7 +48,7 @@ export async function run(
   }
   const { killAfter: killAfterMs, onLoss } = options;
   const { output } = session;
-  let wasHeld = false;
+  let wasHeld: boolean;
   let code: number;
   try {
     code = await doGuarded({ hold, command, killAfterMs, onLoss, interruption, output });
