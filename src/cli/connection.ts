@@ -23,6 +23,12 @@ const GRACE_MS = 1_000;
 /** How long a command to the server may go without an answer, in ms. The library bounds its own more closely. */
 const SOCKET_MS = 30_000;
 
+/**
+ * How long the provider may take to give back what is left, in ms. A request that a signal has ended leaves the queue
+ * in the background, and this waits for that.
+ */
+const DRAIN_MS = 3_000;
+
 /** How long a command waits for the end of its provider and its connections. */
 const CLOSE_MS = 5_000;
 
@@ -72,7 +78,7 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
     const locks = new Provider(db, { collectionName, label: how.label });
     await connectWithin(client, boundMs + GRACE_MS, how.signal);
     const dispose = async (): Promise<void> => {
-      await within(CLOSE_MS, locks.close({ drainMs: 0 }));
+      await within(CLOSE_MS, locks.close({ drainMs: DRAIN_MS }));
       await within(CLOSE_MS, client.close());
     };
     const clientOf = (host: string, ms: number): MongoClient =>
