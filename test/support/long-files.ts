@@ -6,6 +6,7 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/conformance/{composite-of-two,upgradeable-read,write-lock}.change-stream.test.ts',
   'behaviour/conformance/{kept-*,semaphore-of-one,semaphore-with-one-left}.change-stream.test.ts',
   'behaviour/conformance/*.polling.test.ts',
+  'behaviour/command-line/{doctor,fleet,looks,losses,settings,terminal}.test.ts',
   'behaviour/elections/{contest,dead-standbys,drains,failing-terms,grants-by-event}.test.ts',
   'behaviour/elections/{hand-over,last-word,looks,transition}.test.ts',
   'behaviour/elections/{contest.processes,failover}.test.ts',
