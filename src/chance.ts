@@ -12,7 +12,7 @@ export interface Chance {
    * Returns 24 hexadecimal digits that no earlier call has returned: 72 random bits, and a number of 24 bits that
    * counts the calls.
    *
-   * Two results of one turn of the event loop differ by that number: no turn makes 2^24 calls, because each call takes
+   * Two results of one turn of the event loop differ in that number: no turn makes 2^24 calls, because each call takes
    * memory. The results of two turns or of two programs differ unless their random bits are equal.
    */
   unique(): string;

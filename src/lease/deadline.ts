@@ -44,8 +44,8 @@ export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms):
   isEnough(deadline.ms - clock.nowMs(), terms);
 
 /**
- * A smaller difference between the clocks does not count as a suspension: the wall clock may be slewed, and the two
- * clocks are not read at the same instant.
+ * The wall clock may run ahead of the monotonic clock by this time without a suspension: the wall clock may be slewed,
+ * and the two clocks are not read at the same instant.
  */
 const MIN_SUSPENSION_MS = 100;
 

@@ -71,7 +71,10 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
   });
 }
 
-/** A seat whose own token is at least `token` needs no call: the fence of its store is high enough. */
+/**
+ * Raises the fences of the seats' stores to `token`. A seat whose own token is at least `token` needs no call: the
+ * fence of its store is high enough.
+ */
 export const raiseFences = (
   seats: readonly StoreSeat[],
   token: number,

@@ -18,7 +18,7 @@ export class TurnWait implements Wait {
   readonly id: string;
   readonly terms: LeaseTerms;
   readonly hasLease: boolean;
-  /** Never rejects. */
+  /** Resolves when the wait has ended. Never rejects. */
   readonly turn: Promise<Turn>;
   readonly #onPlaced: (place: number, reply: Reply) => void;
   #end!: (turn: Turn) => void;

@@ -22,8 +22,8 @@ import { answered, holdersTold } from '../wake.js';
  * The last call of a job: an entry of the list `calls`.
  *
  * Calls are numbered. The number tells a process whether its call was claimed, and keeps a repeat from adding a call.
- * A call is pending until a claim takes it, or until `until` has passed by the server's clock. A new call before that
- * only prolongs the pending one.
+ * A call is pending until a claim takes it, or until `until` has passed by the server's clock. While a call is
+ * pending, a new call only prolongs the pending one.
  *
  * Calls are stored apart from the claims, because a job may be called before its first claim. Older releases of the
  * library would find such a document corrupt if the call were in `claims`: they expect an instant in every claim.

@@ -55,7 +55,7 @@ export const electionSeats: SeatRules = {
     $slice: [when(holder.isEmpty, '$queue', when(isInTransition, standingAs('$holder.candidateId'), [])), 1],
   },
   // A term that is over is not extended, even while its lease is live. So once a claim was answered with `deposed`, no
-  // copy of it can be applied.
+  // copy of that claim can be applied.
   extend: (ids) => ({ holder: when(isTermOver('$holder'), '$holder', holder.extended(ids)) }),
   requestFields: ({ candidateId = '', value = '', transitionMs = 0 }) => ({
     candidateId: literal(candidateId),

@@ -38,7 +38,7 @@ export interface LeaseList {
   markedEnding(ids: readonly string[], why: string | undefined): Expression;
 }
 
-/** The most leases that a reply shows beside those of its attempts. A list may have thousands. */
+/** The most leases that a reply shows beside those of its attempts. A list may have thousands of leases. */
 const MAX_SHOWN = 10;
 
 export function leaseList(field: string): LeaseList {

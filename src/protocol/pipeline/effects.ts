@@ -136,7 +136,7 @@ const EXTENDED: Expression = merge('$$this', {
   v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
 });
 
-/** One pass over the queue, however many places are extended. A process may have thousands. */
+/** Goes over the queue only once, however many places are extended. A process may have thousands of places. */
 const queueWithExtended = (ids: readonly string[]): Expression =>
   bind(
     { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },

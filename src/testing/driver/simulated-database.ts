@@ -34,7 +34,8 @@ export class SimulatedDatabase {
   }
 
   collection(name: string): SimulatedCollection {
-    // The caller awaits these, as it awaits a driver whose sockets keep the process alive. The library sends `command`.
+    // The program awaits the calls of a collection, so they keep the process alive, as the sockets of a driver do. The
+    // library itself calls `command`, which is sent without `keepAlive`.
     const collection = new SimulatedCollection(this.databaseName, name, this.#sender, (given) =>
       keepAlive(this.command(given)),
     );

@@ -16,7 +16,7 @@ export interface Step {
   readonly overBeforeMs: number;
   /** The highest token given or reserved under this name so far. */
   readonly lastToken: number;
-  /** `before` is 0 if there was no document. */
+  /** `purgeAt` in both versions, in ms. `before` is 0 if there was no document. */
   readonly purgeAtMs: { readonly before: number; readonly after: number };
 }
 
@@ -102,7 +102,7 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
     yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
 }
 
-/** Whether the transition of this leader's term may have begun by `ms`. In the transition its candidate may return. */
+/** Whether the transition of this leader's term may have begun by `ms`. Then its candidate may return. */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
 
@@ -118,7 +118,7 @@ const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): bo
 
 /**
  * Whether the leader's candidate may have returned and left within this update. The only trace is the word about the
- * attempt that left. If that attempt was not queued before, its candidate is unknown: it counts as the leader's.
+ * attempt that left. If that attempt was not queued before, its candidate is unknown, and counts as the leader's.
  */
 function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
   if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
@@ -158,7 +158,7 @@ function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A grant takes over the expiry of its waiter. `acquiredAt` is the server's time at which that expiry was judged. */
+/** A new lease expires after `acquiredAt`, the server's time of its grant: a waiter that has expired gets no seat. */
 function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   for (const { id, expiresAt, acquiredAt } of newcomersIn(step)) {
     if (expiresAt <= acquiredAt) yield wrong('L3', `${id} comes in although its time was over`);

@@ -114,7 +114,7 @@ export class SimulatedProcess implements Surroundings {
     };
   }
 
-  /** While the process stands still, the call waits in the backlog. */
+  /** Returns a function that calls `run`. While the process stands still, `run` waits in the backlog. */
   #whenAwake(backlog: (() => void)[], run: () => void): () => void {
     return () => {
       if (this.#isFrozen) backlog.push(run);

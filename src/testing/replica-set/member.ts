@@ -110,7 +110,7 @@ export class Member {
     return () => this.#onCommitted.delete(notify);
   }
 
-  /** This member is not primary any more. The callers that wait for a majority get `false`. */
+  /** Makes this member a secondary, or takes it down. The callers that wait for a majority get `false`. */
   leaveOffice(role: 'secondary' | 'down'): void {
     this.role = role;
     const waits = this.#waits;

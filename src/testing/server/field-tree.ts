@@ -40,7 +40,7 @@ export class FieldTree {
     this.#add(namesOf(path), leaf, path);
   }
 
-  /** Adds a path that only contains other paths. The other paths may have been added before. */
+  /** Adds the path of an object with paths inside it. The inner paths may have been added before. */
   enter(path: string): void {
     this.#add(namesOf(path), undefined, path);
   }

@@ -173,7 +173,7 @@ function oneOf(operator: string, argument: Value): Test {
   return (element) => tests.some((test) => test(element));
 }
 
-/** A symbol equals the string of the same text. */
+/** The text of a symbol; `undefined` for any other value. A symbol equals the string of the same text. */
 const symbolText = ({ type, parts }: OtherValue): string | undefined =>
   type === 'symbol' ? String(parts[0]) : undefined;
 

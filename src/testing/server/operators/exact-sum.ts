@@ -33,7 +33,7 @@ export class ExactSum {
     } else this.#addDouble(value);
   }
 
-  /** A long has more digits than a double, so it is added in two parts. */
+  /** A double cannot hold every long exactly, so the long is added in two parts. */
   #addLong(value: bigint): void {
     const high = (value / 2n ** 32n) * 2n ** 32n;
     this.#addDouble(Number(value - high));
@@ -61,7 +61,7 @@ export class ExactSum {
     return this.#roundedToLong();
   }
 
-  /** As on a server, the sum is rounded first, and then what is left. */
+  /** As on a server: rounds `#sum` first, then rounds the rest and adds it. */
   #roundedToLong(): bigint | undefined {
     if (!this.#fitsLong()) return undefined;
     const first = roundHalfAway(this.#sum);
