@@ -1,11 +1,19 @@
 import type { Silence } from '../health.js';
 
+/** The last command without an answer. */
+interface Failure {
+  /** The beginning of the silence: when its first command was given to the store. */
+  readonly sinceMs: number;
+  readonly atMs: number;
+  readonly error: unknown;
+}
+
 /** When the store last answered a command, and since when it has been silent. */
 export class AnswerLog {
   /** A failure older than this tells nothing any more: nobody has asked since, and the store may be back. */
   readonly #forgottenAfterMs: number;
   #answeredAtMs: number | undefined;
-  #failed: { readonly sinceMs: number; readonly atMs: number; readonly error: unknown } | undefined;
+  #failed: Failure | undefined;
 
   /** @param boundMs - The time after which a command counts as unanswered. */
   constructor(boundMs: number) {
@@ -19,7 +27,8 @@ export class AnswerLog {
 
   /** @param askedAtMs - When the command was given to the store that has not answered it. */
   unanswered(askedAtMs: number, nowMs: number, error: unknown): void {
-    this.#failed = { sinceMs: this.#failed?.sinceMs ?? askedAtMs, atMs: nowMs, error };
+    const sinceMs = this.#failureKnownAt(askedAtMs)?.sinceMs ?? askedAtMs;
+    this.#failed = { sinceMs, atMs: nowMs, error };
   }
 
   /** The time since the last answer, in whole ms; `null` before the first one. */
@@ -28,8 +37,12 @@ export class AnswerLog {
   }
 
   silence(nowMs: number): Silence | undefined {
+    const failed = this.#failureKnownAt(nowMs);
+    return failed === undefined ? undefined : { forMs: nowMs - failed.sinceMs, error: failed.error };
+  }
+
+  #failureKnownAt(ms: number): Failure | undefined {
     const failed = this.#failed;
-    if (failed === undefined || nowMs - failed.atMs > this.#forgottenAfterMs) return undefined;
-    return { forMs: nowMs - failed.sinceMs, error: failed.error };
+    return failed !== undefined && ms - failed.atMs <= this.#forgottenAfterMs ? failed : undefined;
   }
 }

@@ -118,6 +118,18 @@ describe('the health of a provider', () => {
     expect(locks.health()).toMatchObject({ healthy: true, answeredMsAgo: null });
   });
 
+  it('counts a new silence after a forgotten failure from the new failure', async () => {
+    const [{ db, locks }] = two(69);
+    fleet.set.cut(db);
+    await rejection(fleet.until(locks.inspect('a')));
+    await fleet.set.advance(3_600_000);
+    await rejection(fleet.until(locks.inspect('a')));
+    await fleet.set.advance(1_000);
+    expect(locks.health().reasons).toEqual([
+      expect.stringMatching(/^the store has not answered for \d\.\d s: /),
+    ]);
+  });
+
   it('is bad once the provider closes', async () => {
     const [{ locks }] = two(68);
     await fleet.until(locks.close());
