@@ -1,4 +1,5 @@
-// Runs both programs in each runtime. Those that npm does not have for this platform are named and left out.
+// Runs both programs in each runtime. On Linux with x64 npm has all of them, and each has to be there. Elsewhere those that
+// are missing are named and left out.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,6 +20,7 @@ for (const [runtime, ...flags] of RUNTIMES) {
   const [version] = existsSync(runtime) ? output(runtime, ['--version']).split('\n') : [];
   const name = runtime.replace(`${modules}/`, '');
   if (version === undefined) {
+    if (process.platform === 'linux' && process.arch === 'x64') throw new Error(`${name} is not installed`);
     console.log(`${name}: not there for this platform`);
     continue;
   }
