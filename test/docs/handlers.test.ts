@@ -39,6 +39,13 @@ test('the route handler of docs/using-with/nextjs.md charges, and stops waiting 
 
   expect(await (await charge()).json()).toEqual({ charged: '42' });
   const lock = await surroundings.locks.acquireMutex('invoice:42');
-  await expect(charge(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+  const client = new AbortController();
+  const charging = charge(client.signal);
+  const waiters = async (): Promise<number | undefined> =>
+    (await surroundings.locks.inspect('invoice:42'))?.waiters.length;
+  await expect.poll(waiters).toBe(1);
+  client.abort(new Error('gone'));
+  await expect(charging).rejects.toThrow('gone');
+  await expect.poll(waiters).toBe(0);
   await lock.release();
 });
