@@ -57,6 +57,7 @@ async function drawn(id: string, source: string, isDark: boolean): Promise<strin
   const { default: mermaid } = await import('mermaid');
   mermaid.initialize({
     startOnLoad: false,
+    suppressErrorRendering: true,
     theme: 'base',
     fontFamily: FONT,
     darkMode: isDark,
@@ -69,7 +70,10 @@ async function drawn(id: string, source: string, isDark: boolean): Promise<strin
   );
 }
 
-/** Draws a Mermaid diagram in the colours of the page. Until then, and without scripts, its source is shown. */
+/**
+ * Draws a Mermaid diagram in the colours of the page. Its source is shown until then, without scripts, and if it cannot
+ * be drawn.
+ */
 export const Diagram = defineComponent({
   props: {
     /** The source, encoded as a part of a URI. */
@@ -82,7 +86,13 @@ export const Diagram = defineComponent({
     const source = decodeURIComponent(props.source);
     const svg = ref('');
     const draw = async (): Promise<void> => {
-      svg.value = await drawn(id, source, isDark.value);
+      const dark = isDark.value;
+      const drawing = await drawn(id, source, dark).catch((error: unknown) => {
+        console.error('a diagram cannot be drawn; its source is shown', error);
+        return '';
+      });
+      // The scheme may have changed meanwhile. Then another drawing is on its way.
+      if (dark === isDark.value) svg.value = drawing;
     };
     onMounted(draw);
     watch(isDark, draw);
