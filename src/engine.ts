@@ -204,6 +204,7 @@ export class Engine {
     const vitals = {
       isClosing: this.#closing.signal.aborted,
       silence: answers.silence(nowMs),
+      refusal: answers.refusal,
       wakeups: this.#wakeStream.isPolling ? 'polling' : listening,
       answeredMsAgo: answers.answeredMsAgo(nowMs),
       streams,

@@ -5,8 +5,12 @@ import type { Wakeups } from './options/provider-options.js';
 export interface LockProviderHealth {
   /**
    * False if the provider is closing or closed, if the store has not answered for longer than `storeTimeoutMs` although
-   * it was asked, or if less than a quarter of a lease is left because its extensions have failed. True for a provider
-   * that has asked the store for nothing lately.
+   * it was asked, if the driver has refused a command, for example because the client is closed, and no answer has
+   * followed, or if less than a quarter of a lease is left because its extensions have failed. True for a provider that
+   * has asked the store for nothing lately.
+   *
+   * A server that refuses commands, for example for a missing privilege, has answered: `healthy` stays true. Listen to
+   * `storeError`.
    */
   readonly healthy: boolean;
   /** Why it is not healthy, a sentence for each cause; empty if it is. */
@@ -34,6 +38,8 @@ export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> 
   readonly isClosing: boolean;
   /** Since when commands get no answer; `undefined`: they do, or none was sent lately. */
   readonly silence: Silence | undefined;
+  /** The last refusal of the driver, if no answer has followed it. */
+  readonly refusal: { readonly error: unknown } | undefined;
 }
 
 /** The store was asked, and does not answer. */
@@ -46,16 +52,21 @@ export interface Silence {
 /** A hold may begin with a third of its lease, and is extended at once then. */
 const LEAST_SHARE = 1 / 4;
 
-export function judge({ isClosing, silence, ...vitals }: Vitals, storeTimeoutMs: number): LockProviderHealth {
+export function judge(
+  { isClosing, silence, refusal, ...vitals }: Vitals,
+  storeTimeoutMs: number,
+): LockProviderHealth {
   const { leastLeaseShare } = vitals;
   const reasons: string[] = [];
   if (isClosing) reasons.push('the provider is closed, or about to close');
   if (silence !== undefined && silence.forMs > storeTimeoutMs) {
-    const why = silence.error instanceof Error ? `: ${silence.error.message}` : '';
-    reasons.push(`the store has not answered for ${seconds(silence.forMs)}${why}`);
+    reasons.push(`the store has not answered for ${seconds(silence.forMs)}${why(silence.error)}`);
   }
+  if (refusal !== undefined) reasons.push(`the driver refuses commands${why(refusal.error)}`);
   if (leastLeaseShare !== null && leastLeaseShare < LEAST_SHARE) {
     reasons.push(`only ${String(Math.floor(100 * leastLeaseShare))} % of a lease is left`);
   }
   return { healthy: reasons.length === 0, reasons, ...vitals };
 }
+
+const why = (error: unknown): string => (error instanceof Error ? `: ${error.message}` : '');

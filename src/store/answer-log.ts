@@ -14,6 +14,7 @@ export class AnswerLog {
   readonly #forgottenAfterMs: number;
   #answeredAtMs: number | undefined;
   #failed: Failure | undefined;
+  #refusal: { readonly error: unknown } | undefined;
 
   /** @param boundMs - The time after which a command counts as unanswered. */
   constructor(boundMs: number) {
@@ -23,6 +24,17 @@ export class AnswerLog {
   answered(nowMs: number): void {
     this.#answeredAtMs = nowMs;
     this.#failed = undefined;
+    this.#refusal = undefined;
+  }
+
+  /** The driver did not send the command. It refuses for good in most cases, so only an answer ends the refusal. */
+  refusedByDriver(error: unknown): void {
+    this.#refusal = { error };
+  }
+
+  /** The last refusal of the driver, if no answer has followed it. */
+  get refusal(): { readonly error: unknown } | undefined {
+    return this.#refusal;
   }
 
   /** @param askedAtMs - When the command was given to the store that has not answered it. */

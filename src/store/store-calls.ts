@@ -162,11 +162,11 @@ export class StoreCalls {
     }
   }
 
-  /** A refusal of the driver is no answer, and tells nothing about the store. */
   #note(failure: Refused | Unknown, startedMs: number): void {
     const nowMs = this.#clock.nowMs();
     if (failure.type === 'unknown') this.answers.unanswered(startedMs, nowMs, failure.error);
     else if (failure.byServer) this.answers.answered(nowMs);
+    else this.answers.refusedByDriver(failure.error);
   }
 
   #failureOf(error: unknown, during: Purpose): Refused | Unknown {

@@ -130,6 +130,34 @@ describe('the health of a provider', () => {
     ]);
   });
 
+  it('is bad while the driver refuses, with the reason, however long ago it was', async () => {
+    const [{ db, locks }] = two(70);
+    await fleet.until(locks.inspect('a'));
+    await db.client.close();
+    expect(await rejection(fleet.until(locks.acquireMutex('a')))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+    });
+    const refused = {
+      healthy: false,
+      reasons: [expect.stringMatching(/^the driver refuses commands: the client is closed: /)],
+    };
+    expect(locks.health()).toMatchObject(refused);
+    await fleet.set.advance(3_600_000);
+    expect(locks.health()).toMatchObject(refused);
+  });
+
+  it('is good while the server refuses commands, because the server has answered', async () => {
+    const [{ db, locks }] = two(71);
+    const refusal = Object.assign(new Error('not authorized'), { name: 'MongoServerError', code: 13 });
+    db.command = () => Promise.reject(refusal);
+    expect(await rejection(fleet.until(locks.inspect('a')))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(locks.health()).toMatchObject({
+      healthy: true,
+      reasons: [],
+      answeredMsAgo: expect.any(Number) as number,
+    });
+  });
+
   it('is bad once the provider closes', async () => {
     const [{ locks }] = two(68);
     await fleet.until(locks.close());
