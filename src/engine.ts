@@ -52,6 +52,8 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
+  /** The claims of fires that have no answer yet. */
+  readonly fireClaims: Set<Promise<boolean>> = new Set();
   /**
    * The settings for a second change stream, which watches leaders or the awaited locks of a quorum. If the connection
    * pool is too small for that stream, these settings demand polling.
@@ -247,6 +249,8 @@ export class Engine {
   async #released(): Promise<void> {
     await this.#holds.emptied();
     await Promise.all(this.elections.leftBehind);
+    // Nobody runs a fire whose claim is applied and whose answer the process no longer awaits.
+    await Promise.allSettled(this.fireClaims);
     await this.#releases.drained();
   }
 }

@@ -74,14 +74,15 @@ export class FireClaim {
   }
 
   async #ask(): Promise<Answer> {
-    const { clock, combiner, closing, process, settings } = this.#context;
+    const { clock, combiner, process, settings } = this.#context;
     const { name, job, instant, untilMs } = this.#fire;
     const nonce = newNonce(clock);
     const { outcome: sent } = combiner.submit(name, electionSeats, {
       ...{ type: 'claimWithoutTerm', job, instant, claimId: this.#claimId, process, nonce },
       retentionMs: settings.retentionMs,
     });
-    const outcome = await within(clock, Math.max(0, untilMs - clock.nowMs()), sent, closing);
+    // A close does not end the wait: the copy may be applied, and then only this process can run the fire.
+    const outcome = await within(clock, Math.max(0, untilMs - clock.nowMs()), sent);
     if (outcome === undefined || outcome.type === 'unknown') {
       this.#isAnyUnanswered ||= outcome?.maybeApplied !== false;
       return { unanswered: outcome?.error };

@@ -32,7 +32,9 @@ export interface RunCoordinator {
    *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if its `outcomeKnown` is
    *   false, the fire may be claimed, and then no process runs it. `UnsupportedServerError`,
    *   `CorruptLockDocumentError`, `LockKindMismatchError`, `ProviderClosedError`. After an error
-   *   node-cron skips the fire in this process.
+   *   node-cron skips the fire in this process. `close()` of the provider waits for the answer to a claim in flight, for
+   *   at most its `drainMs`. If there is none by then, or if its client closes first, the fire may be claimed, and then
+   *   no process runs it.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
 }
@@ -78,7 +80,8 @@ const MAX_TIMEOUT_MS = 86_400_000;
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOptions): RunCoordinator {
-  const { context } = engineOf(locks).requester;
+  const { fireClaims, requester } = engineOf(locks);
+  const { context } = requester;
   const given = knownOptions(options, 'runCoordinator', KEYS);
   const prefix = shortText('prefix', orElse(given.prefix, 'node-cron:'));
   const timeoutMs = number('timeoutMs', orElse(given.timeoutMs, DEFAULT_TIMEOUT_MS), 1, MAX_TIMEOUT_MS);
@@ -87,13 +90,14 @@ export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOpti
       const { task, instant } = parseKey(key);
       const name = parseName(`${prefix}${task}`);
       if (context.closing.aborted) throw new ProviderClosedError(name);
-      const claim = new FireClaim(context, {
-        name,
-        job: task,
-        instant,
-        untilMs: context.clock.nowMs() + timeoutMs,
-      });
-      return await keepAlive(claim.settle());
+      const untilMs = context.clock.nowMs() + timeoutMs;
+      const claim = new FireClaim(context, { name, job: task, instant, untilMs }).settle();
+      fireClaims.add(claim);
+      try {
+        return await keepAlive(claim);
+      } finally {
+        fireClaims.delete(claim);
+      }
     },
   };
 }

@@ -194,6 +194,30 @@ describe('a coordinator for node-cron', () => {
     expect(await rejection(fleet.until(waiting))).toBeInstanceOf(ProviderClosedError);
     expect(await rejection(answer(one, 'mail', inMs(-1_000)))).toBeInstanceOf(ProviderClosedError);
   });
+
+  it('runs a fire whose claim is in flight when the provider closes and then its client', async () => {
+    const [one, other] = coordinators(44);
+    const { db, locks } = one.member;
+    const instant = inMs(-1_000);
+    fleet.set.delayReplies(700);
+    const asked = later(one.coordinator.shouldRun(keyOf('mail', instant), TTL_MS));
+    await fleet.set.settle();
+    await fleet.until(locks.close().then(() => db.client.close()));
+    expect(await fleet.until(asked)).toBe(true);
+    expect(await answer(other, 'mail', instant)).toBe(false);
+  });
+
+  it('closes after `drainMs` at the latest while a claim gets no answer', async () => {
+    const [one] = coordinators(45);
+    const { db, locks } = one.member;
+    fleet.set.cut(db);
+    const asked = later(one.coordinator.shouldRun(keyOf('mail', inMs(-1_000)), TTL_MS));
+    await fleet.set.settle();
+    const startedMs = fleet.set.now().getTime();
+    await fleet.until(locks.close({ drainMs: 1_000 }));
+    expect(fleet.set.now().getTime() - startedMs).toBeLessThan(2_000);
+    expect(await rejection(fleet.until(asked))).toBeInstanceOf(ProviderClosedError);
+  });
 });
 
 describe('wrong values', () => {
