@@ -52,8 +52,10 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** The claims of fires that have no answer yet. */
-  readonly fireClaims: Set<Promise<boolean>> = new Set();
+  /** The claims of fires in flight. A close awaits them: only this process can run a fire that it has claimed. */
+  readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
+  /** Aborts when a close waits no longer. */
+  readonly drained: AbortController = new AbortController();
   /**
    * The settings for a second change stream, which watches leaders or the awaited locks of a quorum. If the connection
    * pool is too small for that stream, these settings demand polling.
@@ -83,8 +85,8 @@ export class Engine {
     this.#clock = clock;
     const processId = process ?? `${processName}:${clock.chance.hex(8)}`;
     this.processId = processId;
-    // Every request listens to this signal, so many listeners are no leak.
-    setMaxListeners(0, this.#closing.signal);
+    // Every request listens to these signals, so many listeners are no leak.
+    setMaxListeners(0, this.#closing.signal, this.drained.signal);
     const { settings } = this;
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
@@ -232,6 +234,7 @@ export class Engine {
     this.#holds.requestReleaseOfAll();
     const drained = Promise.all([...stopped, this.#released()]);
     await keepAlive(within(this.#clock, drainMs, drained));
+    this.drained.abort();
     this.#holds.loseAll();
     this.#monitor.close();
     this.#releases.close();
@@ -249,7 +252,6 @@ export class Engine {
   async #released(): Promise<void> {
     await this.#holds.emptied();
     await Promise.all(this.elections.leftBehind);
-    // Nobody runs a fire whose claim is applied and whose answer the process no longer awaits.
     await Promise.allSettled(this.fireClaims);
     await this.#releases.drained();
   }

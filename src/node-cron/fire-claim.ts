@@ -19,6 +19,8 @@ interface Fire {
   readonly instant: Date;
   /** When the claim is given up, by the local clock. */
   readonly untilMs: number;
+  /** Aborts when the provider ends and no answer is awaited any more. */
+  readonly over: AbortSignal;
 }
 
 /** The answer to one copy of a claim. */
@@ -75,14 +77,14 @@ export class FireClaim {
 
   async #ask(): Promise<Answer> {
     const { clock, combiner, process, settings } = this.#context;
-    const { name, job, instant, untilMs } = this.#fire;
+    const { name, job, instant, untilMs, over } = this.#fire;
     const nonce = newNonce(clock);
     const { outcome: sent } = combiner.submit(name, electionSeats, {
       ...{ type: 'claimWithoutTerm', job, instant, claimId: this.#claimId, process, nonce },
       retentionMs: settings.retentionMs,
     });
-    // A close does not end the wait: the copy may be applied, and then only this process can run the fire.
-    const outcome = await within(clock, Math.max(0, untilMs - clock.nowMs()), sent);
+    // The start of a close does not end the wait: the copy may be applied, and then only this process can run the fire.
+    const outcome = await within(clock, Math.max(0, untilMs - clock.nowMs()), sent, over);
     if (outcome === undefined || outcome.type === 'unknown') {
       this.#isAnyUnanswered ||= outcome?.maybeApplied !== false;
       return { unanswered: outcome?.error };

@@ -80,7 +80,7 @@ const MAX_TIMEOUT_MS = 86_400_000;
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOptions): RunCoordinator {
-  const { fireClaims, requester } = engineOf(locks);
+  const { drained, fireClaims, requester } = engineOf(locks);
   const { context } = requester;
   const given = knownOptions(options, 'runCoordinator', KEYS);
   const prefix = shortText('prefix', orElse(given.prefix, 'node-cron:'));
@@ -91,7 +91,13 @@ export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOpti
       const name = parseName(`${prefix}${task}`);
       if (context.closing.aborted) throw new ProviderClosedError(name);
       const untilMs = context.clock.nowMs() + timeoutMs;
-      const claim = new FireClaim(context, { name, job: task, instant, untilMs }).settle();
+      const claim = new FireClaim(context, {
+        name,
+        job: task,
+        instant,
+        untilMs,
+        over: drained.signal,
+      }).settle();
       fireClaims.add(claim);
       try {
         return await keepAlive(claim);
