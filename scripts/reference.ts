@@ -46,9 +46,14 @@ function subjectOf(name: DeclarationReflection): string {
   return longest.subject;
 }
 
-/** The page of a name, from docs/api, without its ending. */
-const pageOf = (name: DeclarationReflection): string =>
-  `${subjectOf(name).toLowerCase().replaceAll(' ', '-')}/${name.name}`;
+/**
+ * The page of a name, from docs/api, without its ending. Some file systems do not tell `RunCoordinator` from
+ * `runCoordinator`, so a function has an ending of its own.
+ */
+function pageOf(name: DeclarationReflection): string {
+  const folder = subjectOf(name).toLowerCase().replaceAll(' ', '-');
+  return `${folder}/${name.name}${name.kindOf(ReflectionKind.Function) ? '-function' : ''}`;
+}
 
 /** `leasehold/quorum` for what `src/quorum/index.ts` exports. */
 const entryOf = (name: DeclarationReflection): string =>
@@ -66,8 +71,9 @@ class SubjectRouter extends MemberRouter {
   }
 }
 
+/** All names, each once: another entry that exports a name refers to it. */
 const namesOf = (project: ProjectReflection): readonly DeclarationReflection[] =>
-  (project.children ?? []).flatMap((entry) => entry.children ?? []);
+  (project.children ?? []).flatMap((entry) => (entry.children ?? []).filter((name) => !name.isReference()));
 
 const bySubject = (
   names: readonly DeclarationReflection[],
