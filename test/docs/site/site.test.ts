@@ -52,7 +52,13 @@ describe('the built site', () => {
 
   test('lists names of each entry in the reference', async () => {
     const index = await textAt('/api/index.md');
-    const names = ['LockProvider', 'QuorumLockProvider', 'MemoryReplicaSet', 'runCoordinator', 'fencedUpdateOne'];
+    const names = [
+      'LockProvider',
+      'QuorumLockProvider',
+      'MemoryReplicaSet',
+      'runCoordinator',
+      'fencedUpdateOne',
+    ];
     for (const name of names) {
       expect(index).toMatch(new RegExp(`^\\| \\[\`${name}\`\\]`, 'm'));
     }
