@@ -128,7 +128,10 @@ const isRepeated = (claimId: string): Expression => isIn(literal(claimId), '$own
 const LAST_INSTANT: Expression = { $ifNull: [{ $first: '$own.instant' }, null] };
 
 /** Whether the job is new and there is no room for another one. */
-const IS_FULL: Expression = all(equal('$own', []), { $gte: [{ $size: storedList('claims') }, MAX_JOBS] });
+const IS_FULL: Expression = all(equal('$own', []), {
+  // In a corrupt document, the list may be of any type.
+  $gte: [{ $size: when('$ok', storedList('claims'), []) }, MAX_JOBS],
+});
 
 /**
  * The outcome of the first branch whose condition holds, else `claimed`. A repeat of an applied claim gets `claimed`

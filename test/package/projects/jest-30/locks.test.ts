@@ -2,6 +2,7 @@ import * as os from 'node:os';
 
 import { AcquireTimeoutError, LockProvider, fencedTransaction, fencedUpdateOne } from 'leasehold';
 import { QuorumLockProvider } from 'leasehold/quorum';
+import { MemoryReplicaSet } from 'leasehold/testing';
 import { MongoClient } from 'mongodb';
 
 // Driver 7.8 imports `node:os` dynamically, which Jest refuses without `--experimental-vm-modules`.
@@ -55,4 +56,21 @@ test('a quorum grants a mutex', async () => {
   expect(lock.isHeld).toBe(true);
   await lock.release();
   await quorum.close();
+});
+
+test('a lease ends in a replica set in memory while its process is cut off', async () => {
+  const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+  const db = set.db('jest');
+  const memoryLocks = new LockProvider(db, { leaseMs: 10_000 });
+  memoryLocks.on('lost', () => undefined);
+  memoryLocks.on('storeError', () => undefined);
+  const lock = await memoryLocks.acquireMutex('memory');
+  set.cut(db);
+  await set.advance(30_000);
+  expect(lock.isHeld).toBe(false);
+  set.heal(db);
+  const closed = memoryLocks.close();
+  await set.advance(10_000);
+  await closed;
+  await set.close();
 });

@@ -1,6 +1,10 @@
 import { AcquireTimeoutError, LockProvider, fencedTransaction, fencedUpdateOne } from 'leasehold';
 import type { CompositeHandle, LockHandle, PermitHandle, ReaderWriterHandle } from 'leasehold';
+import { runCoordinator } from 'leasehold/node-cron';
+import type { RunCoordinator } from 'leasehold/node-cron';
 import { QuorumError, QuorumLockProvider } from 'leasehold/quorum';
+import { MemoryReplicaSet } from 'leasehold/testing';
+import type { Violation } from 'leasehold/testing';
 import { MongoClient } from 'mongodb';
 import type { ClientSession, UpdateResult } from 'mongodb';
 
@@ -42,6 +46,12 @@ export async function everyFunction(): Promise<void> {
   await fencedUpdateOne(accounts, { _id: 'a' }, { $set: { balance: 'much' } }, lock);
   // @ts-expect-error -- a client is no database
   new LockProvider(client);
+  const coordinator: RunCoordinator = runCoordinator(locks, { timeoutMs: 5_000 });
+  const runs: boolean = await coordinator.shouldRun('report:2026-01-31T03:00:00.000Z', 60_000);
+  const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+  await new LockProvider(set.db('app')).close();
+  const violations: readonly Violation[] = set.violations();
+  await set.close();
   locks.on('lost', ({ lockName, why }) => {
     console.log(lockName.toUpperCase(), why satisfies string);
   });
@@ -59,5 +69,7 @@ export async function everyFunction(): Promise<void> {
     used,
     updated.matchedCount,
     balance,
+    runs,
+    violations,
   );
 }
