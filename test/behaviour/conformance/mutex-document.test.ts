@@ -41,7 +41,7 @@ describe.concurrent('the document of a mutex', () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider({ label: 'tester', createIndexes: false });
     const documents = new StoredDocuments<Stored>(database);
-    const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 5_000 });
+    const hold = await locks.acquireMutex('x', { why: 'to see', leaseMs: 60_000 });
 
     const { holder, ...rest } = await documents.read('x');
     expect(rest).toEqual({
@@ -52,7 +52,7 @@ describe.concurrent('the document of a mutex', () => {
       id: hold.id,
       process: locks.processId,
       token: hold.fencingToken,
-      leaseMs: 5_000,
+      leaseMs: 60_000,
       acquiredAt: expect.any(Date) as Date,
       expiresAt: expect.any(Date) as Date,
       label: 'tester',
@@ -60,7 +60,7 @@ describe.concurrent('the document of a mutex', () => {
     });
     expect(hold.id).toMatch(/^w[0-9a-f]{24,32}$/);
     expect(locks.processId).toMatch(/^[\w.-]+:\d+:[0-9a-f]{16}$/);
-    expect(holder?.expiresAt.getTime()).toBe((holder?.['acquiredAt'] as Date).getTime() + 5_000);
+    expect(holder?.expiresAt.getTime()).toBe((holder?.['acquiredAt'] as Date).getTime() + 60_000);
     expect(await documents.typesOf('x', TYPES)).toMatchObject({
       fields: expect.arrayContaining([
         ['fence', 'long'],
