@@ -123,7 +123,10 @@ export async function checkIndex({ db, collectionName }: Session): Promise<Findi
   );
 }
 
-/** A pool of one has no room for a change stream beside other commands, and one of two for one stream only. */
+/**
+ * A pool of 1 connection has no room for a change stream beside other commands. A pool of 2 has room for one change
+ * stream.
+ */
 export function checkPool({ client }: Session): Finding {
   const { maxPoolSize } = client.options;
   const size = maxPoolSize === 0 ? 'without a bound' : `of ${maxPoolSize} connections`;

@@ -18,9 +18,10 @@ export interface GuardedWork {
 }
 
 /**
- * Runs until the command has ended, or without a command until a signal. Releases nothing.
+ * Runs until the command has ended; without a command, until a signal or the loss of the hold. Releases nothing.
  *
- * @returns The exit code: that of the command, or 76 if the hold was lost or revoked meanwhile.
+ * @returns The exit code: 76 if the hold was lost or revoked meanwhile, otherwise that of the command; without a
+ *   command, 0 for SIGINT and SIGTERM, and that of the signal for another one.
  */
 export async function doGuarded(work: GuardedWork): Promise<number> {
   const { hold, output } = work;

@@ -21,7 +21,7 @@ interface Taken {
 }
 
 /**
- * The longest time, in ms, that a failed call waits for its releases. If the call is already past its timeout, it
+ * The longest time, in ms, that a call waits for its releases. If the call is already past its timeout, it
  * waits less: the time since the timeout is subtracted.
  */
 const GIVE_BACK_MS = 1_000;

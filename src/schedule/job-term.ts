@@ -145,8 +145,8 @@ export class JobTerm {
   }
 
   /**
-   * Claims an instant and runs the job, claims missed instants, or waits. Resolves with false when the state of the job
-   * has to be read again, when the term is over, or when the job is stopped.
+   * Claims an instant and runs the job, claims missed instants, or waits. Resolves with false when `#lead` has to
+   * read the state of the job first, when the term is over, or when the job is stopped.
    */
   async #serve(): Promise<boolean> {
     if (this.#isOver) return false;

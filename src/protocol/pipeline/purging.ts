@@ -3,12 +3,12 @@ import type { Expression } from '../expressions.js';
 
 const HALF_DAY_MS = 43_200_000;
 
-/** Coprime to `HALF_DAY_MS`, so that consecutive tokens give margins that are far apart. */
+/** The margins of consecutive tokens are 48 s apart. Coprime to `HALF_DAY_MS`, so that the margins repeat late. */
 const SPREAD = 48_271;
 
 /**
- * A margin between half a day and a day. The fence decides the margin, so that locks that were used together are not
- * purged together.
+ * A margin between half a day and a day. The fence decides the margin, so that locks which were used together and
+ * have different fences are not purged together.
  */
 const marginOf = (fence: Expression): Expression => ({
   $add: [HALF_DAY_MS, { $mod: [{ $multiply: [{ $mod: [fence, HALF_DAY_MS] }, SPREAD] }, HALF_DAY_MS] }],

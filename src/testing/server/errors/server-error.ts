@@ -1,6 +1,6 @@
 // Folder `errors`: what the simulated server throws.
 
-/** The names of error codes. The server names any other code after its number. */
+/** The names of error codes. A code without a name here is named after its number. */
 const CODE_NAMES: Readonly<Record<number, string>> = {
   2: 'BadValue',
   9: 'FailedToParse',
