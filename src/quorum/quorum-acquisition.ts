@@ -140,7 +140,10 @@ export class QuorumAcquisition {
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
-  /** A single try begins no round after this time. `Infinity` for a request with a timeout, which ends the rounds. */
+  /**
+   * A request with `timeoutMs` 0 begins no further round after this time. `Infinity` for a longer timeout, which itself
+   * ends the rounds.
+   */
   get #lastRoundMs(): number {
     const { timeoutMs, startedMs } = this.#limits;
     return timeoutMs > 0 ? Infinity : startedMs + this.#quorum.settings.storeTimeoutMs;

@@ -73,7 +73,7 @@ export class RunRequest {
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {
-        // An unanswered copy may have taken effect, whatever the answer to the next copy is.
+        // An unanswered copy may have taken effect. Of the answers to later copies, only `late` rules that out.
         mayBeStored ||= since !== null;
       }
       return answer;

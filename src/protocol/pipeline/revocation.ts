@@ -72,14 +72,14 @@ export function recordRevocation(
 
 /**
  * The revocation of the lease whose grant had this token; `undefined`: no record names the lease. If several records
- * name the lease, the last one by force counts, because it has ended the lease. If no record is by force, the first one
- * counts.
+ * name the lease, the first one by force counts, because it has ended the lease: the range of a later one may contain
+ * the token of a lease that is gone. If no record is by force, the first one counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;
   const records: readonly unknown[] = revoked;
   const own = records.filter(isStoredRevocation).filter(({ from, to }) => from <= token && token <= to);
-  const counts = own.findLast(({ forced }) => forced) ?? own[0];
+  const counts = own.find(({ forced }) => forced) ?? own[0];
   return counts && { by: counts.by, why: counts.why };
 }
 
