@@ -10,11 +10,13 @@ const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   readonly scripts: Readonly<Record<string, string>>;
 };
 
+const COMMANDS_OF_NPM = ['ci', 'init', 'install', 'pack', 'publish', 'uninstall', 'version'];
+
 /** The names of npm scripts in a page: for `npm run check` and `npm test`, check and test. Only code counts. */
 const scriptsNamed = ({ text }: Page): readonly string[] =>
   [...text.matchAll(/(?:`|^)npm (?:run )?([a-z][\w:-]*)/gm)]
     .map(([, name = '']) => name)
-    .filter((name) => !['ci', 'init', 'install', 'uninstall'].includes(name));
+    .filter((name) => !COMMANDS_OF_NPM.includes(name));
 
 /** Files and folders of the repository that the code of a page names: `test/support`. */
 const pathsNamed = ({ text }: Page): readonly string[] =>
