@@ -115,6 +115,8 @@ describe.concurrent('leasehold run', () => {
     expect(x).toMatchObject({ kind: 'mutex', holders: [{ why: 'by variable', label: 'leasehold run' }] });
     expect(y).toMatchObject({ holders: [{ why: 'by option' }] });
     for (const each of [child, other]) each.signal('SIGTERM');
+    // A command line that is killed leaves its command behind.
+    for (const each of [child, other]) expect((await resultOf(each)).code).toBe(143);
   });
 });
 
