@@ -117,9 +117,12 @@ test('a fence says nothing but how its block is checked, and why not by the rule
   expect(unknown.map(({ page, line, info }) => `${page.path}:${line} ${info}`)).toEqual([]);
 });
 
+/** The text with each line at the margin: a page shows a part of a file without the indentation of that part. */
+const flush = (text: string): string => text.replaceAll(/^[ \t]+/gm, '').trim();
+
 test.each(quotes)('the code at line $line of $page.path is in the file that it quotes', (block) => {
   const file = readFileSync(join(root, ruleOf(block, 'quotes') ?? ''), 'utf8');
-  expect(file).toContain(block.code.trim());
+  expect(flush(file)).toContain(flush(block.code));
 });
 
 test('every page that teaches something has examples', () => {
