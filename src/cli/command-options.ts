@@ -13,7 +13,7 @@ export const commonOptions = (): readonly Option[] => [
   option('--db <name>', 'database; without it, the database that the URI names'),
   option('--collection <name>', 'collection of the locks').default('distributed.locks'),
   option('--json', 'print one JSON object per line'),
-  option('--no-color', 'print without colours; also by NO_COLOR'),
+  option('--no-color', 'print without colours; also by NO_COLOR, and in CI'),
 ];
 
 export const leaseOption = (): Option =>

@@ -28,7 +28,8 @@ export class Output {
 
   constructor({ json = false, color = true, uri = '' }: OutputOptions) {
     this.isJson = json;
-    this.#isColoured = color && process.stdout.isTTY && !process.env['NO_COLOR'];
+    // A terminal knows NO_COLOR, TERM and CI. What is not a terminal has no `hasColors`.
+    this.#isColoured = color && process.stdout.isTTY && process.stdout.hasColors();
     this.#secrets = secretsIn(uri);
   }
 

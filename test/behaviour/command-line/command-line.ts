@@ -45,7 +45,15 @@ export interface Result {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables of the machine that would change what a command does. */
-const NEUTRAL: Environment = { MONGODB_URI: undefined, NO_COLOR: undefined, FORCE_COLOR: undefined };
+const NEUTRAL: Environment = {
+  MONGODB_URI: undefined,
+  NO_COLOR: undefined,
+  NODE_DISABLE_COLORS: undefined,
+  FORCE_COLOR: undefined,
+  COLORTERM: undefined,
+  TMUX: undefined,
+  CI: undefined,
+};
 
 /** Starts the command line. The process ends with the test. */
 export function start(args: readonly string[], env: Environment = {}): Child<string> {
@@ -120,7 +128,7 @@ export class InTerminal implements AsyncDisposable {
 
   constructor(args: readonly string[], env: Environment) {
     this.#process = spawn('python3', ['-c', PSEUDO_TERMINAL, process.execPath, program, ...args], {
-      env: { ...process.env, ...NEUTRAL, ...env, TERM: 'xterm-256color' },
+      env: { ...process.env, ...NEUTRAL, TERM: 'xterm-256color', ...env },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.#process.stdin.on('error', () => undefined);
@@ -151,4 +159,7 @@ export class InTerminal implements AsyncDisposable {
 }
 
 export const inTerminal = (fleet: Fleet, ...args: readonly string[]): InTerminal =>
-  untilTestEnds(new InTerminal(args, fleet.env));
+  inTerminalWith(fleet, {}, ...args);
+
+export const inTerminalWith = (fleet: Fleet, env: Environment, ...args: readonly string[]): InTerminal =>
+  untilTestEnds(new InTerminal(args, { ...fleet.env, ...env }));

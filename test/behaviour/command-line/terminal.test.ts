@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { later } from '../../../lab/patience.js';
 
 import { untilTestEnds } from '../../support/current-test.js';
-import { Fleet, inTerminal, LIVES, node, untilPrinted, useCommandLine } from './command-line.js';
+import {
+  Fleet,
+  inTerminal,
+  inTerminalWith,
+  LIVES,
+  node,
+  untilPrinted,
+  useCommandLine,
+} from './command-line.js';
 
 useCommandLine();
 
@@ -40,7 +48,7 @@ describe.concurrent('in a terminal', () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
-  it('tables have colours, unless --no-color or NO_COLOR forbids them', async () => {
+  it('tables have colours, unless --no-color, NO_COLOR, CI or a terminal without colours forbids them', async () => {
     const fleet = new Fleet();
     await (await fleet.locks.acquireMutex('x\u001b[31m')).release();
     const coloured = inTerminal(fleet, 'ls');
@@ -48,9 +56,17 @@ describe.concurrent('in a terminal', () => {
     expect(coloured.stdout).toContain('\u001b[1mNAME');
     expect(coloured.stdout).toContain('x\\u{1b}[31m');
     expect(coloured.stdout).not.toContain('\u001b[31m');
-    const plain = inTerminal(fleet, 'ls', '--no-color');
-    await plain.exitCode();
-    expect(plain.stdout).not.toContain('\u001b');
+    const plain = [
+      inTerminal(fleet, 'ls', '--no-color'),
+      inTerminalWith(fleet, { NO_COLOR: '1' }, 'ls'),
+      inTerminalWith(fleet, { CI: 'true' }, 'ls'),
+      inTerminalWith(fleet, { TERM: 'dumb' }, 'ls'),
+    ];
+    for (const terminal of plain) {
+      expect(await terminal.exitCode()).toBe(0);
+      expect(terminal.stdout).toContain('NAME');
+      expect(terminal.stdout).not.toContain('\u001b');
+    }
   });
 });
 
