@@ -70,15 +70,17 @@ export class GuardedUpdate<T extends Document> {
 
   /**
    * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
-   * document, and throws otherwise. In a transaction this method always throws: only a repeat of the whole transaction
+   * document, or insert it again. Throws otherwise. In a transaction this method always throws: only a repeat of the whole transaction
    * can help, and the error label asks the driver for such a repeat.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
+    const byId = { _id: this.#filter._id } as Filter<T>;
     // Reads without the session: if the session is in a transaction, the server has aborted that transaction.
-    await this.#throwIfRefused({ _id: this.#filter._id } as Filter<T>, undefined);
-    // If the document does not match the other conditions of the filter, every further try would collide. So the caller
-    // gets the server's duplicate-key error.
-    if ((await this.#read(this.#filter, undefined)) === null) throw error;
+    await this.#throwIfRefused(byId, undefined);
+    const matches = (await this.#read(this.#filter, undefined)) !== null;
+    // If the document exists and does not match the other conditions of the filter, every further try would collide. So
+    // the caller gets the server's duplicate-key error. If the document has been deleted, the next try can insert it.
+    if (!matches && (await this.#read(byId, undefined)) !== null) throw error;
     if (this.#options.session?.inTransaction() !== true) return;
     error.addErrorLabel('TransientTransactionError');
     throw error;

@@ -70,6 +70,34 @@ describe('a fenced upsert', () => {
     expect(await rejection(late)).toBeInstanceOf(StaleTokenError);
   });
 
+  test('inserts the document if the one that it collided with is deleted before the next try', async () => {
+    await using world = new FencedWorld();
+    const lock = await world.holder();
+    await world.accounts.insertOne({ _id: 'a', cents: 5 });
+    let reads = 0;
+    const deletedAtTheFirstRead = new Proxy(world.accounts, {
+      get: (accounts, key) => {
+        if (key !== 'findOne') return Reflect.get(accounts, key, accounts) as unknown;
+        return async (...args: Parameters<typeof accounts.findOne>) => {
+          reads += 1;
+          if (reads === 1) await accounts.deleteOne({ _id: 'a' });
+          return await accounts.findOne(...args);
+        };
+      },
+    });
+    const filter = { _id: 'a', cents: 6 };
+    const written = await fencedUpdateOne(
+      deletedAtTheFirstRead,
+      filter,
+      { $set: { notes: [] } },
+      lock,
+      UPSERT,
+    );
+    expect(written).toMatchObject({ upsertedId: 'a' });
+    expect(reads).toBeGreaterThan(0);
+    expect(await world.account('a')).toEqual({ ...filter, notes: [], fencingToken: lock.fencingToken });
+  });
+
   test('fails with the driver’s duplicate-key error if another unique index refuses it', async () => {
     await using world = new FencedWorld();
     const lock = await world.holder();
