@@ -54,7 +54,7 @@ export class Engine {
   readonly elections: Elections;
   /** The claims of fires in flight. A close awaits them: only this process can run a fire that it has claimed. */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
-  /** Aborts when a close waits no longer. */
+  /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();
   /**
    * The settings for a second change stream, which watches leaders or the awaited locks of a quorum. If the connection

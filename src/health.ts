@@ -49,7 +49,10 @@ export interface Silence {
   readonly error: unknown;
 }
 
-/** A hold may begin with a third of its lease, and is extended at once then. */
+/**
+ * If a smaller share of a lease is left, the provider is not healthy. The share is below a third, because a hold may
+ * begin with a third of its lease left. Such a hold is extended at once.
+ */
 const LEAST_SHARE = 1 / 4;
 
 export function judge(

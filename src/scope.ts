@@ -12,7 +12,7 @@ export interface CallLimits extends ParsedWait {
 /** The longest wait for the answer to a cancel, in ms. The cancel is sent when the time of the request is up. */
 export const CANCEL_GRACE_MS = 1_000;
 
-/** What ends a call from outside. */
+/** Why a call must end: the caller has aborted it, the provider closes, or the time is up. */
 export type Stop =
   { readonly type: 'aborted'; readonly errorOf: () => unknown } | { readonly type: 'time up' };
 

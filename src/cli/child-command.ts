@@ -74,7 +74,7 @@ export class ChildCommand {
   /** Passes on a signal that this process has caught. */
   pass(signal: NodeJS.Signals): void {
     const isFromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT';
-    // The terminal sends these two to the whole foreground group, so the command has them already.
+    // The terminal sends SIGINT and SIGQUIT to the whole foreground group, so the command has the signal already.
     if (isFromTerminal && !this.#leadsGroup) return;
     if (signal === 'SIGTERM' || signal === 'SIGHUP') this.stop(signal);
     else this.#send(signal);

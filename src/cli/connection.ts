@@ -11,21 +11,21 @@ export interface CommonOptions extends OutputOptions {
   readonly collection: string;
 }
 
-/** How long a command waits for a server, if no option says less. A command ends with 69 within 20 s. */
+/** The longest time for connecting, in ms. If no server answers, a command ends with the exit code 69 within 20 s. */
 const CONNECT_MS = 10_000;
 
-/** The least time for connecting, in ms: a server that answers in this time is not one that is unavailable. */
+/** The least time for connecting, in ms, even if the command has less time. A healthy server needs no longer. */
 const LEAST_CONNECT_MS = 1_000;
 
-/** How much later than the driver the command gives up: the error of the driver says more. */
+/** The command gives up this much later than the driver, in ms, because the error of the driver says more. */
 const GRACE_MS = 1_000;
 
-/** How long a command to the server may go without an answer, in ms. The library bounds its own more closely. */
+/** How long a command to the server may go without an answer, in ms. The library has shorter bounds of its own. */
 const SOCKET_MS = 30_000;
 
 /**
- * How long the provider may take to give back what is left, in ms. A request that a signal has ended leaves the queue
- * in the background, and this waits for that.
+ * How long the provider may take to give back what is left, in ms. After a signal has ended a request, its place is
+ * given back in the background, and `close` waits for that.
  */
 const DRAIN_MS = 3_000;
 
@@ -48,7 +48,7 @@ export interface SessionOptions {
   readonly label: string;
   /** The time that the command may take, in ms. */
   readonly timeoutMs?: number | undefined;
-  /** Ends the attempt to connect. */
+  /** Ends the wait for a connection. */
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -48,7 +48,7 @@ export async function doctor(options: CommonOptions): Promise<number> {
   return hasFailed ? EXIT.negative : EXIT.ok;
 }
 
-/** A check that cannot be carried out is a failed one. */
+/** Runs one check. If the check throws, the finding is a failure. */
 async function findingOf(run: Check, session: Session): Promise<Finding> {
   try {
     return await run(session);

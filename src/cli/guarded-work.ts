@@ -8,7 +8,7 @@ import type { Output } from './output.js';
 
 export interface GuardedWork {
   readonly hold: LockHandle;
-  /** The command with its arguments; without one, this process holds until a signal. */
+  /** The command with its arguments; `undefined`: this process holds the lock until a signal comes. */
   readonly command: readonly string[] | undefined;
   readonly killAfterMs: number;
   /** `warn`: the command goes on after a loss. */

@@ -17,7 +17,7 @@ export async function* lockChanges(
   const onChange = (): void => wake?.();
   const stream = db.collection(collectionName).watch([{ $match: { 'documentKey._id': name } }]);
   stream.on('change', onChange);
-  // For example a standalone server, or a missing privilege: the reads go on.
+  // A standalone server has no change streams, and a user may lack the privilege. The reads continue without a stream.
   stream.on('error', () => undefined);
   signal.addEventListener('abort', onChange);
   try {

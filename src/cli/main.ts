@@ -53,8 +53,8 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * The arguments of this program, and the command after `--` if the program takes one. The parser cannot do this: to it,
- * `run -- make` has the name `make` and no command.
+ * The arguments of this program, and the command after `--` if the program takes one. The parser cannot separate
+ * them: it takes `run -- make` for a `run` with the lock name `make` and without a command.
  */
 function split(
   argv: readonly string[],
@@ -65,7 +65,7 @@ function split(
   return [argv.slice(0, at), argv.slice(at + 1)];
 }
 
-/** Says what went wrong, unless the parser has said it or a signal needs no words. */
+/** Prints the error, unless the parser has printed it or a signal has ended the command. Returns the exit code. */
 function failed(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const code = exitCodeOf(error);
@@ -73,7 +73,7 @@ function failed(error: unknown): number {
   return code;
 }
 
-/** An internal error has its stack: nothing else says where it comes from. */
+/** The text of an error. For an internal error, the text is the stack, because only the stack shows the origin. */
 function textOf(error: unknown, code: number): string {
   if (!(error instanceof Error)) return String(error);
   return code === EXIT.internal ? (error.stack ?? error.message) : error.message;
@@ -92,7 +92,10 @@ function showWarnings(): void {
   });
 }
 
-/** A command that holds a lock releases it. Any other ends at once. */
+/**
+ * Called when stdout fails. If its reader is gone and the command catches signals, the command gets SIGPIPE, so that it
+ * releases its lock. Otherwise the program ends at once.
+ */
 function onOutputError({ code }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE' && process.listenerCount('SIGPIPE') > 0) process.emit('SIGPIPE', 'SIGPIPE');
   else process.exit(code === 'EPIPE' ? BROKEN_PIPE : EXIT.internal);

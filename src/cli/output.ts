@@ -28,12 +28,12 @@ export class Output {
 
   constructor({ json = false, color = true, uri = '' }: OutputOptions) {
     this.isJson = json;
-    // A terminal knows NO_COLOR, TERM and CI. What is not a terminal has no `hasColors`.
+    // `hasColors` reads NO_COLOR, TERM and CI. Only a stream to a terminal has this method.
     this.#isColoured = color && process.stdout.isTTY && process.stdout.hasColors();
     this.#secrets = secretsIn(uri);
   }
 
-  /** A line of JSON. */
+  /** Prints a line of JSON. */
   row(value: object): void {
     process.stdout.write(`${shownJson(value)}\n`);
   }
@@ -42,7 +42,7 @@ export class Output {
     process.stdout.write(`${shownText(text)}\n`);
   }
 
-  /** Cells beside each other. */
+  /** Prints cells beside each other, in one line. */
   cells(cells: readonly Cell[]): void {
     const shown = cells.map(({ text, style }) => this.#styled(shownText(text), style));
     process.stdout.write(`${shown.join(' ')}\n`);
@@ -73,7 +73,7 @@ export class Output {
     return parts.join('');
   }
 
-  /** A message for people, to stderr. */
+  /** Prints a message for people to stderr. */
   say(message: string): void {
     const lines = withoutSecrets(message, this.#secrets).split('\n');
     process.stderr.write(`leasehold: ${lines.map(shownText).join('\n')}\n`);

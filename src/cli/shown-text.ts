@@ -9,7 +9,7 @@ const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 export const shownText = (text: string): string =>
   text.replaceAll(HOSTILE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
-/** JSON in one line that a terminal shows as it is. A reader of JSON gets the same value. */
+/** JSON in one line, which a terminal shows as it is. A parser of JSON reads the same value from it. */
 export const shownJson = (value: unknown): string =>
   JSON.stringify(value).replaceAll(HOSTILE, (character) =>
     Array.from({ length: character.length }, (_, at) => jsonEscape(character.charCodeAt(at))).join(''),

@@ -9,7 +9,7 @@ export interface TopOptions extends CommonOptions {
   readonly every: number;
 }
 
-/** Another screen without a cursor, and back. */
+/** Shows the alternate screen of the terminal and hides the cursor. `LEAVE` undoes both. */
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';

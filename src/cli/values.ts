@@ -17,7 +17,7 @@ export function positiveDuration(text: string): number {
   throw new InvalidArgumentError('It must be at least 100ms.');
 }
 
-/** Makes a reader of integers in a range. */
+/** Makes a function that reads an integer from `min` to `max`. */
 export const integer =
   (min: number, max: number): ((text: string) => number) =>
   (text) => {

@@ -59,7 +59,7 @@ export class ElectionWaiters {
     });
     try {
       const ending = await ended;
-      // Created in this function, which the caller awaits, so that the stack of the error leads to the caller.
+      // The error is created in this function, which the caller awaits, so that its stack leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {

@@ -22,7 +22,7 @@ export const earliestEnd = (lease: Lease, nowMs: number, sentAt: Moment): Moment
 
 /**
  * The deadline of a lease or a place that lasts until `end`: the clock allowance before `end`. Until then, the server's
- * clock may get ahead of this process's clock by the allowance (bounds B1 and B2 in docs/guarantees.md).
+ * clock may gain the allowance on the clock of this process (bounds B1 and B2 in docs/guarantees.md).
  */
 export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): Moment =>
   after(end, -clockAllowanceMs);

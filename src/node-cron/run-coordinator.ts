@@ -42,8 +42,8 @@ export interface RunCoordinator {
 /** Options of {@link runCoordinator}. */
 export interface RunCoordinatorOptions {
   /**
-   * Put before the name of a task, it makes the name of the document that stores the claims of the task. Default:
-   * `node-cron:`. All processes of a fleet need the same one.
+   * The text before the name of a task in the name of the document that stores the claims of the task. Default:
+   * `node-cron:`. All processes of a fleet need the same prefix.
    */
   prefix?: string | undefined;
   /**

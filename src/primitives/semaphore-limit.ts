@@ -45,9 +45,9 @@ export class SemaphoreLimit {
   }
 
   /**
-   * What a request says about the limit. While the stored limit is not known, the request carries the limit that the
-   * caller gave, and `whenLimitDiffers` decides how the server uses that limit. Later requests carry the stored limit,
-   * because they may have to create a missing document again.
+   * What a request says about the limit. At first, a request carries the limit that the caller gave, and
+   * `whenLimitDiffers` decides how the server uses that limit. Once `#knowsStoredLimit` is true, requests carry the
+   * stored limit, because they may have to create a missing document again.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };

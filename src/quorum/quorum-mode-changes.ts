@@ -135,6 +135,6 @@ async function backToUpgradeable({ seat, done }: SeatCall): Promise<void> {
     await done;
     await seat.downgrade('upgradeable');
   } catch {
-    // The seat was not upgraded, or has ended, or the downgrade goes on in the background.
+    // The upgrade failed, the seat has ended, or its downgrade goes on in the background.
   }
 }

@@ -145,8 +145,9 @@ export class QuorumRounds {
   // ---- asking
 
   #ask(asked: AskedStore): void {
-    // A try of the last round may have been answered while this round waited for its gate. Another try would find the
-    // lock busy by that seat, and its answer would replace the seat, which nobody would release.
+    // A try of the previous round may have been granted a seat while this round waited for its gate. A second try
+    // would find the lock busy because of that seat. The answer `busy` would replace the answer with the seat, and
+    // nobody would release the seat.
     if (asked.answer !== undefined) return;
     const { health } = this.#quorum;
     asked.isAwaited = asked.inFlight === undefined && !health.isSilent(asked.store);

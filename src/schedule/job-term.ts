@@ -26,7 +26,7 @@ export interface JobParts {
 
 /**
  * During a long wait, the server's time is read again at this interval, because the local clock drifts. A wait of at
- * most twice this interval has no such read: a read right before an instant could last beyond the instant.
+ * most twice this interval has no such read, because a read right before an instant could end after the instant.
  */
 const REFRESH_EVERY_MS = 600_000;
 
@@ -57,7 +57,7 @@ export class JobTerm {
    */
   #hasClaimedMissed = false;
   #isRunning = false;
-  /** Aborts with the term, or when the job is stopped. */
+  /** Aborts when the term ends or the job is stopped. */
   readonly #over: LinkedController;
   #wait = new AbortController();
 

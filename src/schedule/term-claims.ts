@@ -29,7 +29,7 @@ export class TermClaims {
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
 
-  /** @param over - Aborts with the term, or when the job is stopped. */
+  /** @param over - Aborts when the term ends or the job is stopped. */
   constructor(job: ClaimingJob, term: ClaimingTerm, over: AbortSignal) {
     this.#job = job;
     this.#term = term;

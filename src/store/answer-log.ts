@@ -27,7 +27,10 @@ export class AnswerLog {
     this.#refusal = undefined;
   }
 
-  /** The driver did not send the command. It refuses for good in most cases, so only an answer ends the refusal. */
+  /**
+   * The driver did not send the command. In most cases the driver refuses for good, so only an answer ends the
+   * refusal.
+   */
   refusedByDriver(error: unknown): void {
     this.#refusal = { error };
   }

@@ -122,7 +122,7 @@ export class Upgrade {
 
   /** Returns whether the hold is a write now; throws if the upgrade has failed. */
   async #applyAsked(asked: UpgradeAsked): Promise<boolean> {
-    // Past the deadline, `checkEnd` loses the hold.
+    // If the deadline has passed, `checkEnd` ends the hold as lost.
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     switch (asked.type) {
       case 'granted':

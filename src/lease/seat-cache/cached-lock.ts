@@ -132,8 +132,8 @@ export class CachedLock implements Cached {
 
   /**
    * Called when another process waits or has the only seat, or when a new limit is exceeded. Gives back all idle seats.
-   * Sends the callers in the local queue to the server, where each gets a place of its own. If all callers of this
-   * process share one place, they stay in the local queue.
+   * Sends the callers in the local queue to the server, each for a place of its own, unless all callers of this
+   * process share one place.
    */
   othersWait(): void {
     this.#others.oneWaits();

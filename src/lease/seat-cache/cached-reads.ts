@@ -71,8 +71,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Returns a hold of the kept seat, or of a seat from the server. If the server has not yet answered the request of
-   * another reader of this process, the call first waits for that answer.
+   * Returns a hold of the kept seat, or of a seat from the server. If `#mustQueueHere` is true, a read first waits for
+   * the server's answer to another reader of this process.
    */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     throwIfOver(this.name, this.#context.closing, request.signal);

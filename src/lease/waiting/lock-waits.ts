@@ -273,7 +273,7 @@ export class LockWaits {
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // The look has just extended this seat. Another look would not leave more of the lease.
+        // The look has just extended the lease, so the grant is accepted even if little of the lease is left.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {

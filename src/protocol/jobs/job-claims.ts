@@ -170,7 +170,7 @@ function firstThatHolds<T extends string>(
 
 /** What a claim stores in the entry of its job. */
 interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor'> {
-  /** The run that begins with the claim; `undefined`: none does, and the last run stays stored. */
+  /** The run that begins with the claim; `undefined`: no run begins, and the last run stays stored. */
   readonly run?: Fields | undefined;
 }
 

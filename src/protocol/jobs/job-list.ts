@@ -32,7 +32,10 @@ export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${li
 export const ownEntry = (list: JobList, job: string): Expression =>
   filter(when('$ok', storedList(list), []), isOfJob(job));
 
-/** The list with this entry in place of the job's entry in `$own`, or at the end if `$own` is empty. */
+/**
+ * The list with `entry` in place of the stored entry of the job. `$own` is the result of `ownEntry`. If `$own` is
+ * empty, `entry` comes at the end of the list.
+ */
 export const withEntry = (list: JobList, job: string, entry: Expression): Expression =>
   when(
     equal('$own', []),

@@ -4,7 +4,7 @@ import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
 import { granted, grantedOne, keeperTold, keepersTold } from '../wake.js';
 
-/** The greatest count that `$slice` accepts: all elements. */
+/** The greatest count that `$slice` accepts. With this count, `$slice` returns all elements. */
 const EVERYTHING = 2_147_483_647;
 
 /** The fields that a lease takes over from its waiter, in every kind of lock. */

@@ -53,7 +53,7 @@ export interface FastPath {
    */
   readLater(document: StoredFields): FastPathAnswer | undefined;
   readonly seats: SeatRules;
-  /** The operation of this fast path. A group makes one update of several leaves, or of several requests. */
+  /** The operation of this fast path. A group may send several leaves as one update, and several requests as one. */
   readonly operation: Entering | Leaving;
 }
 

@@ -46,7 +46,7 @@ const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   ...seats.isWaiter.map(not),
 ];
 
-/** Whether `keeps` is present and is no integer in range. Tokens are computed with it. */
+/** Whether `keeps` is present and is no integer in range. Tokens are computed with `keeps`. */
 const IS_NO_RESERVE: Expression = all(
   { $ne: [typeOf('$$this.keeps'), 'missing'] },
   any(

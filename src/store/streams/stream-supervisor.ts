@@ -104,7 +104,7 @@ export class StreamSupervisor {
     return this.#openedAtMs;
   }
 
-  /** Code listens, or listens to more than before. */
+  /** Called when code begins to listen, or needs more events than before. */
   join(): void {
     this.#isWanted = true;
     this.#linger?.cancel();
@@ -112,7 +112,10 @@ export class StreamSupervisor {
     void this.#open();
   }
 
-  /** No code listens any more. An open stream stays open for `lingerMs`, because the next listener may come soon. */
+  /**
+   * Called when no code listens any more. An open stream stays open for `lingerMs`, because the next listener may come
+   * soon.
+   */
   leave(lingerMs: number): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;

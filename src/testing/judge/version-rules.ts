@@ -102,13 +102,16 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
     yield wrong('S3', `purgeAt ${purgeAtMs.after} is before an expiry at ${latestMs}`);
 }
 
-/** Whether the transition of this leader's term may have begun by `ms`. Then its candidate may return. */
+/**
+ * Whether the transition of the election after this lease of a leader may have begun by `ms`. Then the same candidate
+ * may return.
+ */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
 
 /**
- * Whether the candidate returns in the transition of its own term. It then enters ahead of all waiters, and that term
- * ends.
+ * Whether a candidate returns in the transition of the election after its own term. The candidate then enters ahead of
+ * all waiters, and the old term ends.
  */
 const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): boolean =>
   candidateId !== undefined &&
@@ -226,7 +229,7 @@ function* leasesStayWhatTheyAre(step: Step): Iterable<Wrong> {
 
 /**
  * A lease that leaves before its expiry is named by a word: it was released, or it was revoked and its process was
- * told. A leader's lease may also leave without a word, because its candidate has returned.
+ * told. A leader's lease may also leave without a word, if the same candidate has returned.
  */
 function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
   const { before, after, wake, overBeforeMs } = step;

@@ -66,7 +66,7 @@ class Step<Compiled> {
     this.#count = count;
   }
 
-  /** Most shapes go on as the last one did. */
+  /** The step after this word. Tries the step of the last call first, because most shapes repeat the shape before. */
   to(word: string | number): Step<Compiled> {
     if (word === this.#lastWord && this.#last !== undefined) return this.#last;
     this.#next ??= new Map();
@@ -86,7 +86,7 @@ class Step<Compiled> {
 class Reader<Compiled> {
   readonly parameters: ParameterValue[] = [];
   step: Step<Compiled>;
-  /** Whether all paths are such that the server accepts them. */
+  /** Whether the server accepts every path that was read so far. */
   isSound = true;
 
   constructor(first: Step<Compiled>) {
@@ -203,7 +203,7 @@ class Parameters {
   }
 }
 
-/** The arguments that an operator needs when it is compiled. They stay in the shape. */
+/** The arguments that an operator needs when it is compiled. The shape keeps their values. */
 const STATIC: ReadonlySet<string> = new Set(['as', 'to', 'regex']);
 
 function kindOf(text: string): 'constant' | 'path' | 'kept' {

@@ -38,7 +38,10 @@ function fromObject(js: object): Value {
   return (Object.getPrototypeOf(js) === Object.prototype ? fieldsOf(js) : undefined) ?? fromSpecial(js);
 }
 
-/** The fields of a plain object, which nearly all objects are; `undefined`: it says itself how it is encoded. */
+/**
+ * The fields of a plain object; `undefined` if the object has a `_bsontype` or a `toBSON`. Nearly all objects have
+ * neither.
+ */
 function fieldsOf(js: object): DocumentValue | undefined {
   const fields = new Map<string, Value>();
   for (const name of Object.keys(js)) {
