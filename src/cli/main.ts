@@ -11,7 +11,7 @@ import { Output } from './output.js';
 import { defineProgram, TAKES_COMMAND } from './program.js';
 import { prepareEnvironment } from './switches.js';
 
-/** How long the process may live after its command has ended, in ms. Everything is closed by then. */
+/** How long the process may live after its command has ended, in ms. The command has closed everything before. */
 const LINGER_MS = 1_000;
 
 /** The exit code of a process that SIGPIPE has ended. */
@@ -84,7 +84,7 @@ function versionOfPackage(): string {
   return (JSON.parse(manifest) as { readonly version: string }).version;
 }
 
-/** Says warnings as messages of this program: they have names of locks, which Node.js would print as they are. */
+/** Prints warnings as messages of this program. They contain names of locks, which Node.js would print unescaped. */
 function showWarnings(): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ message }) => {
@@ -93,8 +93,8 @@ function showWarnings(): void {
 }
 
 /**
- * Called when stdout fails. If its reader is gone and the command catches signals, the command gets SIGPIPE, so that it
- * releases its lock. Otherwise the program ends at once.
+ * Called when stdout fails. If the reader of stdout is gone and the command catches signals, the command gets SIGPIPE,
+ * and so releases its lock. Otherwise the program ends at once.
  */
 function onOutputError({ code }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE' && process.listenerCount('SIGPIPE') > 0) process.emit('SIGPIPE', 'SIGPIPE');

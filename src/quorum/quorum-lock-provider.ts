@@ -91,7 +91,7 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
  *   await using lock = await locks.createMutex('invoice:42').acquire({ timeoutMs: 5_000 });
  */
 export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents> implements AsyncDisposable {
-  /** `host:pid:random`. Each lease of this provider, in every store, has this id. */
+  /** `host:pid:random`. Each lease of this provider, in every store, names this process id. */
   readonly processId: string;
   readonly #quorum: Quorum;
   readonly #requester: QuorumRequester;

@@ -156,8 +156,8 @@ export const readerWriterSeats: SeatRules = {
     conditions: () => [],
     taken: (lease, { mode = 'write' }) => (mode === 'write' ? { writer: lease } : { readers: [lease] }),
     fields: { readers: { $slice: 1 }, writer: 1 },
-    // A well-formed lock has either a writer or readers. `$readers.id` is an array: `[id]` if there is one reader. So
-    // the list has each id twice, as `id` and as `[id]`.
+    // A held lock has either a writer or readers. `$readers.id` is an array: `[id]` if there is one reader. So the
+    // value is compared with each id twice, as `id` and as `[id]`.
     heldByOneOf: (ids) =>
       all(
         isIn(
