@@ -3,7 +3,7 @@ import { wrongType } from './options/checks.js';
 
 const engines = new WeakMap<object, Engine>();
 
-/** Called by each provider for itself. */
+/** Stores the engine of a provider. Each provider calls this function for itself. */
 export function keepEngine(provider: object, engine: Engine): void {
   engines.set(provider, engine);
 }

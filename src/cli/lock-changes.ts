@@ -1,7 +1,7 @@
 import type { LockSnapshot } from '../index.js';
 import type { Session } from './connection.js';
 
-/** How often a lock is read although no change was heard: an expiry changes no document. */
+/** The pause between two reads if no change is heard, in ms. Without the reads, an expiry would not be noticed. */
 const LOOK_MS = 500;
 
 /**

@@ -122,7 +122,10 @@ export class Callbacks {
     await work;
   }
 
-  /** Work that returns no promise is over when this method returns. */
+  /**
+   * Starts the work. The result resolves when the work has ended. The result is `undefined` if the work returned no
+   * promise, and so is over already.
+   */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
       const result = work();

@@ -67,7 +67,7 @@ export async function readLeader(collection: LockCollection, name: string): Prom
   return leaderIn(name, await readElection(collection, name, PROJECTION)).leader;
 }
 
-/** The leader comes first, if there is one. The waiters follow in their order. */
+/** Reads the candidates: the leader first, if there is one, and then the waiters in the order of the queue. */
 export async function readCandidates(
   collection: LockCollection,
   name: string,

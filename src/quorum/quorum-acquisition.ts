@@ -161,7 +161,7 @@ export class QuorumAcquisition {
     this.#fail(this.#over);
   }
 
-  /** Waiting is useless when so many stores have failed for good that no majority is left. */
+  /** Whether so many stores have failed for good that no majority is left. Waiting is useless then. */
   get #isHopeless(): boolean {
     const { majority, stores } = this.#quorum;
     const { failures } = this.#rounds.obstacles;
@@ -268,7 +268,7 @@ export class QuorumAcquisition {
     );
   }
 
-  /** While one process has seats in a majority of the stores, no round can win. */
+  /** Whether one process has seats in a majority of the stores. As long as it has them, no round can win. */
   #isHeldByOneProcess(): boolean {
     const counts = new Map<string, number>();
     for (const holders of this.#rounds.obstacles.busyStores.values()) {

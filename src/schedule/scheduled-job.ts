@@ -253,7 +253,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
-  /** Reads the last claim of the job. A read that fails does no harm: only `nextFireAt` needs the result. */
+  /** Reads the last claim of the job. A read that fails does no harm, because only `nextFireAt` needs the claim. */
   async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;

@@ -50,7 +50,10 @@ export class TermClaims {
     if (this.#last !== null) this.#last = { ...this.#last, endedMs };
   }
 
-  /** Called when something other than a run took time: the cause of an instant missed meanwhile is not `overrun`. */
+  /**
+   * Called when something other than a claim and its run took time. If an instant was missed meanwhile, the cause is
+   * not `overrun`.
+   */
   interrupted(): void {
     this.#busySinceMs = Infinity;
   }

@@ -31,7 +31,7 @@ export interface LeaveResult {
 
 /**
  * The pauses between the repeats of a leave. No caller waits for a leave without a bound, so the pauses grow longer
- * than those of other requests.
+ * than those of other operations.
  */
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 

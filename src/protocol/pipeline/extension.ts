@@ -40,7 +40,7 @@ export interface LeasesRead {
   readonly nowMs: number;
   /** The leases of this process that are live and well-formed. */
   readonly leases: readonly Lease[];
-  /** Whether seats of this lock may not be kept any more; false if the projection does not ask for it. */
+  /** Whether this process must give back its kept seats of the lock; false if the projection has no `othersWait`. */
   readonly othersWait: boolean;
   /** The records of revocations, unchecked. `revocationOf` reads them. */
   readonly revoked: unknown;
@@ -98,7 +98,7 @@ export const leasesProjection = (
 
 /**
  * Like `leasesProjection`, for seats that may be kept. The read also shows `othersWait`: another process has a live
- * waiter, or seats may not be kept for another reason.
+ * waiter, or the condition `endsKeeping` of the kind forbids to keep seats.
  */
 export const keptLeasesProjection = (
   kinds: readonly SeatRules[],

@@ -49,7 +49,7 @@ const RULES: Readonly<Record<LockKind, Rules>> = {
 export const permitsOf = (leases: readonly Lease[]): number =>
   leases.reduce((sum, { permits = 0 }) => sum + permits, 0);
 
-/** S1, for one version: no two leases exclude each other, and no attempt both holds and waits. */
+/** Checks S1 for one version: no two leases exclude each other, and no attempt both holds and waits. */
 export function checkLegal(version: Version): void {
   const wrong = RULES[version.kind].wrongWith(version);
   if (wrong !== undefined) throw new Error(`S1: ${wrong}`);

@@ -69,7 +69,7 @@ function* judge(
   judged.lastToken = Math.max(lastToken, step.after.fence, ...tokens);
 }
 
-/** A purge deletes no document that has a live lease. */
+/** Reports each live lease of a document that was deleted: a purge must not delete a document with a live lease. */
 function* judgeVanished(
   before: StoredDocument | null,
   at: Date,
