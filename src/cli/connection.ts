@@ -116,7 +116,7 @@ async function loadDriver(): Promise<typeof import('mongodb')> {
   }
 }
 
-/** The driver takes `test` for a URI without a database; two users would then share locks by accident. */
+/** Requires a name: without one, the driver would use the database `test`, and users would share locks by accident. */
 function databaseName(given: string | undefined, uri: string): string {
   const [, inUri] = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]+)/.exec(uri) ?? [];
   const name = given ?? (inUri === undefined ? '' : decodeURIComponent(inUri));

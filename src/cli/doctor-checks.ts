@@ -14,7 +14,7 @@ const BOUND = { maxTimeMS: 5_000 } as const;
 /** The oldest server that the library supports. */
 const LEAST_SERVER = 5;
 
-/** The actions without which no lock works, and those without which it works less well. */
+/** Without the actions in `NEEDED`, no lock works. Without those in `USEFUL`, locks work less well. */
 const NEEDED: readonly string[] = ['find', 'insert', 'update'];
 const USEFUL: readonly string[] = ['changeStream', 'createIndex'];
 

@@ -40,7 +40,7 @@ export async function top(prefix: string | undefined, options: TopOptions): Prom
     while (!signal.aborted && !keys.hasQuit) {
       const lines = await frame(session, prefix);
       const { columns, rows } = process.stdout;
-      // A pseudo-terminal whose size nobody has set has 0 of both.
+      // A pseudo-terminal whose size was never set has 0 columns and 0 rows.
       const shown = lines(columns || COLUMNS).slice(0, (rows || ROWS) - 1);
       process.stdout.write(
         `${HOME}${shown.map((line) => `${line}${END_OF_LINE}\n`).join('')}${END_OF_SCREEN}`,

@@ -162,7 +162,7 @@ export class Candidate {
   }
 
   #ended(): void {
-    // `stop` has rejected the calls of `untilElected` that began before it. Later calls wait for the next start.
+    // `stop` has rejected the calls of `untilElected` that began before the stop. Later calls wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

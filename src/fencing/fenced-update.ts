@@ -93,7 +93,7 @@ export function fencedUpdateOne<T extends object = never>(
   lock: LockHandle,
   options?: FencedUpdateOptions,
 ): Promise<DriverUpdateResult>;
-// `any`, because each copy of the driver has types of its own, and only the signatures above name them.
+// The parameters are `any`, because each copy of the driver has its own types. The signatures above check the types.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export async function fencedUpdateOne(...args: any[]): Promise<never> {
   const [collection, filter, update, lock, options] = args as [
@@ -150,8 +150,8 @@ function refuseSecondDocument(filter: Document, { collation }: UpdateOptions): v
 }
 
 /**
- * Whether the filter has one value for `_id`: no operator and no pattern, also after the driver has serialized the
- * filter.
+ * Whether the filter names one value of `_id`, neither an operator nor a pattern. Returns false for an object with
+ * `toBSON`, because the driver sends what `toBSON` returns.
  */
 function selectsOneId(filter: Document): boolean {
   if (typeof filter['toBSON'] === 'function') return false;

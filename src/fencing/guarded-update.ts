@@ -16,7 +16,7 @@ const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, 
 /** Replaces the collection's options: a read goes to the primary, and decodes numbers as JavaScript numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** The stored value that refused the update: its BSON type, and its number; `null` if the value is no number. */
+/** The stored value that prevented the update. `type` is its BSON type. `token` is `null` if it is no number. */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;

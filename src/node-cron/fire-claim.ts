@@ -56,7 +56,7 @@ export class FireClaim {
       const answer = await settle(() => this.#ask(), { clock, isSettled, signal: closing, untilMs });
       if (answer === 'claimed') return true;
       if (answer === 'taken') return false;
-      // An unanswered copy may have been applied before the later fire was claimed.
+      // `outdated`: a later fire was claimed. Before that, an unanswered copy of this claim may have been applied.
       if (answer === 'outdated' && !this.#isAnyUnanswered) return false;
       this.#assertOpen();
       if (answer !== 'early') throw this.#errorOf(answer);

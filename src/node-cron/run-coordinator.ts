@@ -1,5 +1,5 @@
-// Folder `node-cron`: decides for the tasks of node-cron which process of a fleet runs which fire. A fire is an instant of
-// a job, and its claim is stored like those of scheduled jobs.
+// Folder `node-cron`: decides for the tasks of node-cron which process of a fleet runs which fire. A fire is one
+// instant of a task. Its claim is stored like the claim of a scheduled job.
 
 import { ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
@@ -18,8 +18,8 @@ import type { LockProvider } from '../provider.js';
 import { FireClaim } from './fire-claim.js';
 
 /**
- * Decides which process of a fleet runs a fire of a task. node-cron 4.4.1 and later take it, as the option
- * `runCoordinator` of a task or by `setRunCoordinator`.
+ * Decides which process of a fleet runs a fire of a task. node-cron 4.4.1 and later accept a coordinator: as the
+ * option `runCoordinator` of a task, or by `setRunCoordinator`.
  */
 export interface RunCoordinator {
   /**
@@ -27,14 +27,14 @@ export interface RunCoordinator {
    *
    * @param key - The name of the task and the instant of the fire, as node-cron makes it: `name:2026-01-31T03:00:00.000Z`.
    * @param ttlMs - No effect, because a claim never ends.
-   * @returns Whether this process runs the fire. Of all processes that ask, one gets `true`.
+   * @returns Whether this process runs the fire. At most one of the processes that ask gets `true`.
    * @throws `TypeError` or `RangeError` for a wrong key. `StoreUnavailableError` if the store refused or did not
-   *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if its `outcomeKnown` is
-   *   false, the fire may be claimed, and then no process runs it. `UnsupportedServerError`,
-   *   `CorruptLockDocumentError`, `LockKindMismatchError`, `ProviderClosedError`. After an error
-   *   node-cron skips the fire in this process. `close()` of the provider waits for the answer to a claim in flight, for
-   *   at most its `drainMs`. If there is none by then, or if its client closes first, the fire may be claimed, and then
-   *   no process runs it.
+   *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if `outcomeKnown` of
+   *   this error is false, the fire may be claimed, and then no process runs the fire. `UnsupportedServerError`,
+   *   `CorruptLockDocumentError`, `LockKindMismatchError`, `ProviderClosedError`. After an error, node-cron skips the
+   *   fire in this process. `close()` of the provider waits for the answer to a claim in flight, for at most the
+   *   `drainMs` of `close()`. If no answer has come by then, or if the client closes first, the fire may be claimed,
+   *   and then no process runs the fire.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
 }
@@ -48,8 +48,8 @@ export interface RunCoordinatorOptions {
   prefix?: string | undefined;
   /**
    * How long a fire may wait for its decision, in ms, while the store does not answer or the server's clock has not
-   * reached the instant: 1 to 24 h, default 30,000. A background task of node-cron waits for 5,000 ms and skips the fire
-   * after that, so it needs a lower value.
+   * reached the instant: 1 ms to 24 h, default 30,000. A background task of node-cron waits for 5,000 ms and then
+   * skips the fire, so a background task needs a lower value.
    */
   timeoutMs?: number | undefined;
 }
@@ -64,12 +64,13 @@ const MAX_TIMEOUT_MS = 86_400_000;
  *
  * Guaranteed: at most one process runs a fire. The claim of a fire is one atomic update, which the server applies only
  * if no process has claimed this fire or a later one, and only when its own clock has reached the instant. So neither
- * clocks that differ nor lost replies nor failovers make a fire run twice. A process that dies after its claim takes the
- * run with it: no other process repeats it.
+ * clocks that differ nor lost replies nor failovers make a fire run twice. If a process dies after its claim, no other
+ * process repeats the run.
  *
- * Not promised: that two fires do not overlap, because the process that runs the second one knows nothing of the first.
- * Use a mutex in the task if they must not; its token fences. Nor that a fire runs if the clocks of the processes differ
- * by more than the time between two fires: a process that is behind may ask for a fire after a later one was claimed.
+ * Not promised: that two runs of a task do not overlap. The process of the second run knows nothing of the first run.
+ * If runs must not overlap, use a mutex in the task; the token of the mutex fences. Also not promised: that a fire
+ * runs if the clocks of the processes differ by more than the time between two fires. A process whose clock is behind
+ * may ask for a fire after a later fire was claimed.
  *
  * Each process needs the same name, expression and time zone for a task. Sends nothing before the first fire.
  *
@@ -108,7 +109,7 @@ export function runCoordinator(locks: LockProvider, options?: RunCoordinatorOpti
   };
 }
 
-/** An instant as `Date.toISOString` writes it. The name of a task may contain colons, and ends before this. */
+/** The name of a task, a colon, and an instant as `Date.toISOString` writes it. The name may contain colons, too. */
 const KEY = /^(.+):(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z)$/s;
 
 function parseKey(key: string): { readonly task: string; readonly instant: Date } {

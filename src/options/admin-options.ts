@@ -10,7 +10,7 @@ export const DRAIN_MS = 5_000;
 
 /** Options of a method that tells work to end: `stop`, `resign`, `handOverTo` or `close`. */
 export interface DrainOptions {
-  /** The longest time that work may take to end after it is told to, in ms: 0 to 24 h, default 5,000. */
+  /** How long work may go on after the call has told it to end, in ms: 0 to 24 h, default 5,000. */
   drainMs?: number | undefined;
 }
 

@@ -94,7 +94,7 @@ export class QuorumAcquisition {
     });
     try {
       const ending = await Promise.race([this.#runRounds(), failed]);
-      // Created in this function, which the caller awaits, so that the stack of the error leads to the caller.
+      // The caller awaits this function. So the stack of an error that is created here leads to the caller.
       if ('errorOf' in ending) throw withCallerFrames(ending.errorOf);
       return ending;
     } finally {

@@ -255,7 +255,7 @@ export class QuorumRounds {
     return this.#holdOf(win, new Set(win.seats));
   }
 
-  /** A seat that is not in `counted`, or is granted later, joins the hold when its fence is raised. */
+  /** The hold begins with the seats in `counted`. Each other seat joins the hold when its fence has been raised. */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);

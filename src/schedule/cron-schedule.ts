@@ -46,9 +46,9 @@ function parseCron(pattern: unknown, timezone: string): Cron {
   if (typeof pattern !== 'string') throw wrongType('cron', 'a string', pattern);
   let cron: Cron;
   try {
-    // `no-wildcard` concerns an expression without a wildcard or a step in its seconds, minutes and hours. At the end
-    // of summer time, a time of day that comes twice has one run. At the beginning of summer time, all skipped times
-    // have one run together.
+    // `no-wildcard` sets two rules for an expression without a wildcard or a step in its seconds, minutes and hours:
+    // at the end of summer time, a time of day that comes twice has one run; at the beginning of summer time, all
+    // skipped times have one run together.
     cron = new Cron(pattern, { timezone, fixedTimeRule: 'no-wildcard' });
   } catch (error) {
     const why = error instanceof Error ? ` (${error.message})` : '';

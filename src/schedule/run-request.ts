@@ -73,7 +73,7 @@ export class RunRequest {
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {
-        // An unanswered copy may have taken effect. Of the answers to later copies, only `late` rules that out.
+        // An unanswered copy may have added the call. Only the answer `late` to a later copy proves that no copy has.
         mayBeStored ||= since !== null;
       }
       return answer;

@@ -17,8 +17,8 @@ export interface AcquisitionContext {
   readonly room: WaitingRoom;
   readonly releases: ReleaseQueue;
   /**
-   * Called when an upgrade of this lock begins. If this process keeps a read of the lock, the cache lets no new reader
-   * share it and gives it back, because the upgrade waits for the end of that read.
+   * Called when an upgrade of this lock begins, because the upgrade waits for all readers. From now on, no new reader
+   * shares a kept read of this process, and the process gives the kept read back when no reader uses it.
    */
   makeWay(name: string): void;
   readonly closing: AbortSignal;

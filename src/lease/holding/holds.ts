@@ -134,7 +134,7 @@ export class Holds implements HandleHolds, SeatListener {
     Holds.#forgotten.untrack(handle);
   }
 
-  /** How many holds there are, and the least share of a lease that is left, of those that are extended. */
+  /** The number of holds, and the least share that is left of a lease. Revoked leases do not count for the share. */
   get vitals(): { readonly held: number; readonly leastLeaseShare: number | null } {
     let held = 0;
     let leastLeaseShare: number | null = null;

@@ -32,7 +32,7 @@ export interface SeatListener {
   doubtful(seat: Seat): void;
 }
 
-/** Keeps the seats of one lock between the callers of this process. */
+/** Keeps the seats of one lock from one caller of this process to the next. */
 export interface SeatKeeper {
   /**
    * How many tokens a request asks to reserve beyond its own. If all holds share one token, any number above 0 tells

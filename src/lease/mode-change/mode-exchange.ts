@@ -58,7 +58,7 @@ export class ModeExchange {
     return this.#mode;
   }
 
-  /** Takes the weaker mode in this process, before the server is told. */
+  /** Weakens the mode in this process, before the change is sent to the server. */
   weaken(to: Mode): void {
     this.#mode = to;
   }

@@ -46,7 +46,7 @@ export interface StoredRun {
   readonly instant: Date;
   /** The server time of the claim. */
   readonly startedAt: Date;
-  /** The attempt id of the leader's term. */
+  /** The attempt id of the leader's term; for a claim without a term, the claim id. */
   readonly term: string;
   readonly process: string;
   readonly candidateId: string;
@@ -218,8 +218,8 @@ export function claim(operation: Claim): readonly Stage[] {
 }
 
 /**
- * The run has the claim in place of a term. `conclude` is never sent for it: its process may tell when the run ended, but
- * not how.
+ * The stored run has the claim id where the run of a term has the attempt id of the term. No `conclude` follows,
+ * because the process does not learn how the run has ended.
  */
 export function claimWithoutTerm(operation: ClaimWithoutTerm): readonly Stage[] {
   const { job, instant, claimId, process, nonce } = operation;
@@ -243,8 +243,8 @@ export function claimWithoutTerm(operation: ClaimWithoutTerm): readonly Stage[] 
 }
 
 /**
- * Whether this copy of the claim takes effect: not on a document that is corrupt or of another kind. A repeat of an
- * applied claim is answered, and changes nothing.
+ * Whether this copy of the claim is applied. No claim is applied to a document that is corrupt or of another kind. A
+ * repeat of an applied claim gets the answer `claimed`, and changes nothing.
  */
 const isApplied = (claimId: string): Expression =>
   all('$ok', equal('$outcome', 'claimed'), not(isRepeated(claimId)));

@@ -16,7 +16,7 @@ export const isWellFormed = (seats: SeatRules): Expression =>
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
-/** The conditions on all but the waiters. They come first: `$objectToArray` fails on a queue that is no object. */
+/** All other conditions. They come before those on waiters: `$objectToArray` fails if the queue is no object. */
 const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
   match([['$kind', seats.kind], ...COMMON_SHAPE]),
   ...FENCE_IN_RANGE,

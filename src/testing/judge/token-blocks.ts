@@ -1,6 +1,7 @@
 /**
- * The tokens of one grant: the lease's own, and after it one for each pass of the seat (`keeps`). Only a lease of a
- * reader-writer lock has a `mode`. It has no tokens for passes, because the holds of a kept read share one token.
+ * The tokens of one grant: the token of the lease, and after it one token for each pass of the seat (`keeps`). Only a
+ * lease of a reader-writer lock has a `mode`. Such a lease reserves no tokens for passes, because the holds of a kept
+ * read share one token.
  */
 export interface TokenBlock {
   readonly token: number;

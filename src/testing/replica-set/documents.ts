@@ -4,7 +4,7 @@ import type { DocumentValue, Value } from '../server/values.js';
 /** `database.collection` */
 export type Namespace = string;
 
-/** The text of an `_id`. Two ids have the same text if the server takes them for the same id. */
+/** The text of an `_id`. Two ids have the same text if the server treats them as the same id. */
 export function keyOf(id: Value | undefined): string {
   if (typeof id === 'string') return `s${id}`;
   if (typeof id === 'number' || typeof id === 'bigint') return `n${String(id)}`;

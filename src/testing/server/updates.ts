@@ -63,7 +63,7 @@ function compileStages(pipeline: Value): readonly Stage[] {
   return pipeline.map(compileStage);
 }
 
-/** The stages whose arguments are expressions, or objects of expressions. Another stage is compiled each time. */
+/** The stages whose arguments are expressions. A pipeline with any other stage is compiled anew for each use. */
 const OF_EXPRESSIONS: ReadonlySet<string> = new Set(['$set', '$addFields', '$replaceWith', '$replaceRoot']);
 
 function compileOnce(pipeline: ArrayValue): Shaped<readonly Stage[]> {

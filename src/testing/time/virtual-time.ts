@@ -104,7 +104,7 @@ export class VirtualTime implements Time {
     this.#isRunning = false;
   }
 
-  /** Settles all promises. Then runs what waits for the end of a turn, one call after the other. */
+  /** Runs the calls that wait for the end of a turn. All promises settle before each call and after the last one. */
   async #drain(): Promise<void> {
     for (;;) {
       await turnOfEventLoop();

@@ -70,7 +70,7 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return rounded(signed(x + y, exponent));
 }
 
-/** The nearest decimal that the server can store. Of two equally near ones, that with an even last digit. */
+/** The nearest decimal that the server can store. If two are equally near, the one with an even last digit. */
 export function rounded(exact: Decimal): Decimal {
   const { isNegative, coefficient, exponent } = exact;
   const dropped = coefficient.toString().length - DIGITS;
