@@ -47,7 +47,7 @@ export class ChildCommand {
     });
   }
 
-  /** @throws {@link CommandFailure} with 127 if there is no such command, with 126 if it cannot be executed. */
+  /** @throws {@link CommandFailure} with 127 if the command is not found, with 126 if it cannot be executed. */
   static async start(
     [file = '', ...args]: readonly string[],
     { env, killAfterMs }: ChildOptions,

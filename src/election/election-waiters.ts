@@ -30,8 +30,8 @@ export class ElectionWaiters {
 
   /**
    * Resolves with the next term. Rejects if the time is up, the signal aborts, the provider closes, or `fail` is
-   * called. When the time is up, `tooLate` first reads which candidate leads, and then makes the error. If the
-   * term of the own candidate begins during that read, the term is still returned.
+   * called. When the time is up, `tooLate` first reads which candidate leads, and then makes the error. If a term of
+   * this candidate begins during that read, the call still resolves with the term.
    */
   async wait(
     { timeoutMs, signal }: ParsedWait,

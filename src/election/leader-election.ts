@@ -97,8 +97,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * changes nothing. While the store does not answer, the request is repeated.
    *
    * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, the candidate is
-   *   queued after the end of that work. Also resolves if `stop` is called before the
-   *   candidate is queued.
+   *   queued after the end of that work. Also resolves if `stop` is called before the candidate is queued.
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError}, {@link
    *   CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store refuses. A
    *   candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error` event, and the

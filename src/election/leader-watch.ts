@@ -77,7 +77,7 @@ export class LeaderWatch {
     return observer;
   }
 
-  /** Whether its change stream is open. */
+  /** Whether the change stream of this watch is open. */
   get isStreaming(): boolean {
     return this.#watch.isOpen;
   }

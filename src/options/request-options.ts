@@ -22,7 +22,7 @@ export interface PrimitiveOptions {
   leaseMs?: number | undefined;
   /**
    * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
-   * seat is kept only while the provider knows of no other process that waits, and never while the provider polls.
+   * seat is kept only while the provider knows that no other process waits, and never while the provider polls.
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
    * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second), the

@@ -35,7 +35,7 @@ export class UnansweredCopies {
   }
 
   /**
-   * A copy is about to be sent.
+   * Called when a copy is about to be sent.
    *
    * @param notAfter - Returns the not-after of the request. This method does not call `notAfter`, because the request
    *   is made only when the copy is sent.
@@ -46,8 +46,8 @@ export class UnansweredCopies {
   }
 
   /**
-   * The library awaits nothing more from one copy: the copy was answered, surely never reached the server, or its
-   * answer was given up.
+   * Called when the library awaits nothing more from one copy: the copy was answered, surely never reached the server,
+   * or its answer was given up.
    *
    * @param mayArrive - Whether the copy may still reach the server.
    */

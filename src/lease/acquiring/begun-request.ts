@@ -16,7 +16,7 @@ export interface Wanted {
   demand(): Demand;
   /**
    * Called with each reply to the request or to its cancel, and with each reply to a look that shows the attempt in the
-   * queue. Only replies that show a document count.
+   * queue. Not called with a reply that shows no document.
    */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;

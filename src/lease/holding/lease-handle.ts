@@ -27,7 +27,8 @@ export interface Held {
   checkEnd(): LossCause | undefined;
   /**
    * How long the process can rely on the hold, in ms. If the deadline has passed, this call loses the hold. If the hold
-   * is doubtful, this call asks the server to confirm it, once until the next confirmed extension.
+   * is doubtful, this call asks the server to confirm the hold, unless an earlier call has asked since the last
+   * confirmed extension.
    */
   checkRemainingMs(): number;
   /** The state of the hold. This call ends no hold and sends nothing. */

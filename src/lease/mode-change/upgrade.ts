@@ -99,8 +99,8 @@ export class Upgrade {
     // The grant may arrive before the reply, so the wait is registered before the request is sent (L2).
     room.enter(wait);
     const asked = await Promise.race([this.#ask(wait), this.#stopped]);
-    // `false`: the room must not give back a grant that comes later. The leave would name the id of the hold, and so
-    // release the hold. `#cancel` takes back such a grant.
+    // `false`: the room must not give back a later grant. A leave for the grant would name the id of the hold, and so
+    // release the hold. `#cancel` takes back a later grant.
     room.leave(wait, false);
     return await this.#applyAsked(asked);
   }

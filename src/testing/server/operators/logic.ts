@@ -130,7 +130,7 @@ export const LOGIC: Operators = {
   $ifNull: ifNull,
   $let: bind,
   $literal: (argument, scope, compile) => {
-    // `withParameters` puts a parameter in place of the literal.
+    // The cache of shapes (`Shapes`) puts a parameter in place of the literal.
     return isParameter(argument) ? compile(argument, scope) : () => argument;
   },
   $eq: binary('$eq', areEqual),

@@ -28,7 +28,7 @@ export function exactDecimal(value: number | bigint): Decimal {
     scaled *= 2;
     halvings += 1;
   }
-  // n / 2^h = n × 5^h / 10^h
+  // With h halvings, the value is scaled / 2^h = scaled × 5^h / 10^h.
   return signed(BigInt(scaled) * 5n ** BigInt(halvings), -halvings);
 }
 
