@@ -16,7 +16,7 @@ const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, 
 /** Replaces the collection's options: a read goes to the primary, and decodes numbers as JavaScript numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** The stored value that prevented the update. `type` is its BSON type. `token` is `null` if it is no number. */
+/** The stored value that prevented the update: its BSON type, and its number; `null` if the value is no number. */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;
@@ -106,7 +106,7 @@ export class GuardedUpdate<T extends Document> {
     return await this.#collection.findOne<Obstacle>(filter, {
       ...given({ collation, hint, let: variables, comment, maxTimeMS, session }),
       ...READING,
-      // A transaction has its own read concern. Outside of a transaction, `local` shows the state that refused the
+      // A transaction has its own read concern. Outside of a transaction, `local` shows the state that prevented the
       // update, even before a majority has that state.
       ...(session?.inTransaction() === true ? {} : { readConcern: { level: 'local' } }),
       projection: { _id: 0, type: { $type: path }, token: { $cond: [{ $isNumber: path }, toDouble, null] } },
