@@ -43,7 +43,7 @@ interface FenceDocument {
    * The number of fenced transactions. It rises, so that a transaction changes the document even with the same token.
    */
   readonly claims: number;
-  /** The server time of the last claim. The library does not read this field: it is for people and for a TTL index. */
+  /** The server time of the last claim, for people and for a TTL index. The library does not read this field. */
   readonly claimedAt: Date;
 }
 

@@ -70,8 +70,8 @@ export class GuardedUpdate<T extends Document> {
 
   /**
    * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
-   * document, or insert it again. Throws otherwise. In a transaction this method always throws: only a repeat of the whole transaction
-   * can help, and the error label asks the driver for such a repeat.
+   * document, or insert it again. Throws otherwise. In a transaction this method always throws: only a repeat of the
+   * whole transaction can help, and the error label asks the driver for such a repeat.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
     const byId = { _id: this.#filter._id } as Filter<T>;

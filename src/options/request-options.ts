@@ -25,8 +25,8 @@ export interface PrimitiveOptions {
    * seat is kept only while the provider knows that no other process waits, and never while the provider polls.
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
-   * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second), the
-   * provider looks for waiting requests only once a second, so such a request may get the seat a second later.
+   * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
+   * the provider looks for waiting requests only once a second, so such a request may get the seat a second later.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a writer or an upgrade waits.

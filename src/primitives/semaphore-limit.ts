@@ -62,7 +62,7 @@ export class SemaphoreLimit {
   note({ isWellFormed, limit }: Reply): void {
     if (!isWellFormed || limit === undefined) return;
     this.#known = limit;
-    // With `throw`, each request carries the caller's limit until the stored limit is the same.
+    // With `throw`, each request carries the limit that the caller gave, until the stored limit equals that limit.
     if (this.#whenLimitDiffers !== 'throw' || limit === this.#given) this.#knowsStoredLimit = true;
   }
 

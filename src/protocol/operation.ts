@@ -8,8 +8,8 @@ export interface Request extends Demand {
   readonly label?: string | undefined;
   readonly why?: string | undefined;
   /**
-   * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: there a number above 0
-   * only says that the process may keep the seat. `undefined`: the process does not keep the seat.
+   * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: for a read, a number
+   * above 0 only says that the process may keep the seat. `undefined`: the process does not keep the seat.
    */
   readonly keeps?: number | undefined;
   /**
@@ -116,8 +116,8 @@ export interface Exchange {
   readonly waits: boolean;
   /**
    * Upgrade only: the last token that the process knows. If the lease is stored in mode `write` with this token or a
-   * lower one, the process has given up that write, and its downgrade never arrived. Then the lease gets a new token, so
-   * that a resource can tell the new writes from the old ones.
+   * lower one, the process has given up that write, and its downgrade never arrived. Then the lease gets a new token,
+   * so that a resource can tell the new writes from the old ones.
    */
   readonly knownToken?: number | undefined;
 }

@@ -36,7 +36,7 @@ export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expre
 
 export const isOneOf = (at: string, ids: readonly string[]): Expression => isOneOfMany(`${at}.id`, ids);
 
-/** The token of the grant. It names the lease for good, even after a change of mode has replaced `token`. */
+/** The token of the grant. It identifies the lease until its end, even after a change of mode has replaced `token`. */
 export const firstTokenAt = (at: string): Expression => ({
   $ifNull: [`${at}.firstToken`, `${at}.token`],
 });

@@ -260,7 +260,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     return this.#knowsSeries;
   }
 
-  /** Whether the next instant can be computed: from the last claim or, for a cron job, without one. */
+  /** Whether the next instant can be computed: from the last claim or, for a cron job, even without a claim. */
   get #knowsSeries(): boolean {
     const claimed = this.#claimed;
     if (claimed === undefined) return false;

@@ -75,9 +75,10 @@ export class Connection implements TopologyObserver {
 
   /**
    * Runs a command as `db.command` does. If the command fails with a `MongoTopologyClosedError`, this method connects
-   * the client again and repeats the command. A client that its owner has closed stays closed. The driver connects by
-   * itself only at its first command. If that connect fails, every later command fails with this error, even when the
-   * server is back.
+   * the client again and repeats the command. A client that its owner has closed stays closed.
+   *
+   * The driver connects by itself only at its first command. If that connect fails, every later command fails with a
+   * `MongoTopologyClosedError`, even when the server is back.
    */
   async command(
     db: DriverDb,

@@ -180,8 +180,8 @@ const isTransient = (error: unknown, code: number | undefined): boolean =>
 
 /**
  * Whether every repeat would fail with the same duplicate-key error. Two racing upserts collide on `_id` alone, so a
- * repeat can succeed. It cannot succeed if the collection's collation does not distinguish two names, or if the key is
- * in an index that the library did not create.
+ * repeat can succeed. A repeat cannot succeed if the collection's collation does not distinguish two names, or if the
+ * key is in an index that the library did not create.
  */
 function isPermanentDuplicate(error: unknown): boolean {
   const { code, keyPattern, errorResponse } = error as {

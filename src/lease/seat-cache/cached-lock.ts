@@ -30,14 +30,14 @@ const TOKENS_OF_MANY_SEATS = 15;
  * The seats of one mutex or semaphore that this process keeps between its callers.
  *
  * Without the option `passes`, the process passes a seat on only while it knows that no other process waits. Each pass
- * takes the next token of the block. Meanwhile, if the lock has one seat, further callers queue in this process, so that
- * the server need not pass the seat between them. If the lock has several seats, another seat may be free, so callers
- * that find no idle seat ask the server.
+ * takes the next token of the block. Meanwhile, if the lock has one seat, further callers queue in this process, so
+ * that the server need not pass the seat between them. If the lock has several seats, another seat may be free, so
+ * callers that find no idle seat ask the server.
  *
  * When an attempt of another process has to wait behind a seat, its update names this process in the field `wake`. The
- * process then gives back idle seats at once, and seats in use at their release, and sends its callers to the server, so
- * that no caller overtakes that attempt (L3). The process keeps a seat again only after an answer has shown that no other
- * process waits.
+ * process then gives back idle seats at once, and seats in use at their release, and sends its callers to the server,
+ * so that no caller overtakes that attempt (L3). The process keeps a seat again only after an answer has shown that no
+ * other process waits.
  *
  * With the option `passes`, a bounded number of passes goes on although another process waits. If the lock has one
  * seat, the callers still queue here, behind one request of this process on the server. So callers of this process are

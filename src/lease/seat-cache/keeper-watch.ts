@@ -6,8 +6,8 @@ import { READ_EVERY_MS, quietMsFor } from '../waiting/wakeup-policy.js';
 import type { Cached, OwnSeat } from './cached-request.js';
 
 /**
- * The most documents of one read. A process that keeps more locks listens: that costs the server less than several
- * reads a second.
+ * The most documents of one read. A process that keeps more locks listens to its change stream, because a stream costs
+ * the server less than several reads a second.
  */
 export const MOST_READ = 256;
 

@@ -63,7 +63,7 @@ interface Pending extends QueuedOperation {
   readonly settle: (outcome: Outcome<Answer>) => void;
   readonly isRepeat: boolean;
   readonly submittedMs: number;
-  /** The operation as it was first sent. A repeat sends the same. */
+  /** The operation as it was first sent. A repeat sends this operation unchanged. */
   sent?: Operation;
   /** Takes the operation back while the committer has it and has not sent it. */
   withdraw?: (() => boolean) | undefined;
