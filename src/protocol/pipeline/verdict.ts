@@ -16,7 +16,7 @@ export const isWellFormed = (seats: SeatRules): Expression =>
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
-/** All other conditions. They come before those on waiters: `$objectToArray` fails if the queue is no object. */
+/** All conditions except those on waiters. They come first: `$objectToArray` fails if the queue is no object. */
 const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
   match([['$kind', seats.kind], ...COMMON_SHAPE]),
   ...FENCE_IN_RANGE,

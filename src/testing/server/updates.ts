@@ -63,7 +63,7 @@ function compileStages(pipeline: Value): readonly Stage[] {
   return pipeline.map(compileStage);
 }
 
-/** The stages whose arguments are expressions. A pipeline with any other stage is compiled anew for each use. */
+/** The stages whose arguments are expressions. The cache of shapes takes no pipeline with any other stage. */
 const OF_EXPRESSIONS: ReadonlySet<string> = new Set(['$set', '$addFields', '$replaceWith', '$replaceRoot']);
 
 function compileOnce(pipeline: ArrayValue): Shaped<readonly Stage[]> {
