@@ -13,7 +13,7 @@ export interface LockProviderHealth {
    * `storeError`.
    */
   readonly healthy: boolean;
-  /** Why it is not healthy, a sentence for each cause; empty if it is. */
+  /** Why the provider is not healthy, a sentence for each cause; empty if the provider is healthy. */
   readonly reasons: readonly string[];
   /** How waiters are woken now; `null` while nothing waits, and while the change stream is being opened. */
   readonly wakeups: Wakeups | null;
@@ -36,7 +36,7 @@ export interface LockProviderHealth {
 /** What the parts of a provider tell of themselves. */
 export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> {
   readonly isClosing: boolean;
-  /** Since when commands get no answer; `undefined`: they do, or none was sent lately. */
+  /** For how long commands have got no answer; `undefined`: commands get answers, or none was sent lately. */
   readonly silence: Silence | undefined;
   /** The last refusal of the driver, if no answer has followed it. */
   readonly refusal: { readonly error: unknown } | undefined;

@@ -11,7 +11,7 @@ const LOOK_MS = 50;
 const ZOMBIE_MS = 1_000;
 
 export interface ChildOptions {
-  /** Added to the environment of this process. */
+  /** Variables that the command gets in addition to the environment of this process. */
   readonly env: NodeJS.ProcessEnv;
   /** The time from SIGTERM to SIGKILL, in ms. */
   readonly killAfterMs: number;

@@ -39,7 +39,7 @@ export interface Session extends AsyncDisposable {
   readonly collectionName: string;
   readonly locks: LockProvider;
   readonly output: Output;
-  /** Makes a client of one member of the replica set, with the credentials and the TLS of this one. */
+  /** Makes a client of one member of the replica set, with the credentials and the TLS options of `client`. */
   readonly clientOf: (host: string, boundMs: number) => MongoClient;
 }
 
@@ -142,7 +142,7 @@ async function connectWithin(client: MongoClient, boundMs: number, signal?: Abor
   });
 }
 
-/** Waits for the end of something that may never come; the process ends in any case. */
+/** Waits until `ending` settles, for at most `boundMs`. The process exits afterwards, so a failure is ignored. */
 async function within(boundMs: number, ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {

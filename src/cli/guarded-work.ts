@@ -20,8 +20,8 @@ export interface GuardedWork {
 /**
  * Runs until the command has ended; without a command, until a signal or the loss of the hold. Releases nothing.
  *
- * @returns The exit code: 76 if the hold was lost or revoked meanwhile, otherwise that of the command; without a
- *   command, 0 for SIGINT and SIGTERM, and that of the signal for another one.
+ * @returns The exit code: 76 if the hold was lost or revoked meanwhile. Otherwise, with a command: the exit code of the
+ *   command. Without a command: 0 after SIGINT or SIGTERM; the exit code of the signal after any other signal.
  */
 export async function doGuarded(work: GuardedWork): Promise<number> {
   const { hold, output } = work;
@@ -55,7 +55,7 @@ async function runCommand(
   interruption.divert((signal) => {
     child.pass(signal);
   });
-  // A signal may have come between the grant and the start.
+  // A signal may have come after the grant and before the start of the command.
   if (interruption.signal.aborted) child.stop();
   const onLost = (): void => {
     if (onLoss === 'kill') child.stop();

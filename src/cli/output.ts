@@ -5,7 +5,7 @@ import { shownJson, shownText } from './shown-text.js';
 
 type Style = 'bold' | 'dim' | 'red' | 'yellow' | 'green';
 
-/** One cell of a table: a text from anywhere, and how it is shown. */
+/** One cell of a table: a text, which may contain any characters, and how it is shown. */
 export interface Cell {
   readonly text: string;
   readonly style?: Style | undefined;

@@ -1,5 +1,6 @@
 // The definitions of all commands. The parser, the help, the completion and the page docs/command-line.md follow from
-// them. A command is loaded when it is called, so that its first request leaves early.
+// them. The code of a command is loaded only when the command is called, so that the command sends its first request
+// early.
 
 import { Argument, Command } from 'commander';
 

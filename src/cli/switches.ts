@@ -6,8 +6,8 @@ const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
 const OFF: readonly string[] = ['', '0', 'false', 'no', 'off'];
 
 /**
- * Prepares what the parser takes from the environment. To the parser, any value of a switch means on, so the variable of
- * a switch that is off is taken away from it. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
+ * Prepares what the parser takes from the environment. To the parser, any value of a switch means on. So this function
+ * makes the parser ignore the variable of a switch that is off. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */

@@ -90,8 +90,8 @@ export class Candidacy {
   }
 
   /**
-   * Resolves when the candidate was stopped, when its first request failed before it was queued, or when its provider
-   * was closed. Never rejects.
+   * Resolves when the candidate was stopped, when its first request failed before the candidate was queued, or when its
+   * provider was closed. Never rejects.
    */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;

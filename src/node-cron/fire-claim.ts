@@ -60,7 +60,7 @@ export class FireClaim {
       if (answer === 'outdated' && !this.#isAnyUnanswered) return false;
       this.#assertOpen();
       if (answer !== 'early') throw this.#errorOf(answer);
-      // The clock of this process is ahead of the server's.
+      // The server's clock has not reached the instant of the fire yet.
       await sleepUntil(clock, Math.min(this.#time.toLocalMs(this.#instantMs), untilMs), closing);
       this.#assertOpen();
       if (clock.nowMs() >= untilMs) throw this.#errorOf(answer);

@@ -30,7 +30,8 @@ export interface LockProviderOptions {
   /** How long a lease lasts without an extension, in ms: 100 ms to 24 h, default 30,000. */
   leaseMs?: number | undefined;
   /**
-   * How often a lease is extended, in ms. Default: a third of the lease. A larger value counts as a third of the lease.
+   * The time between two extensions of a lease, in ms. Default: a third of the lease. A larger value counts as a third
+   * of the lease.
    */
   extendEveryMs?: number | undefined;
   /**

@@ -50,7 +50,7 @@ export interface Mutex {
    */
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
-  /** Reads the present state of the lock; `null` if the lock has never been used, or not for the retention time. */
+  /** Reads the present state of the lock; `null` if the lock was never used, or was purged after the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 

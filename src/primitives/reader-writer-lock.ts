@@ -13,8 +13,8 @@ import type { Requester, Target } from './requester.js';
 
 /**
  * A lock that many readers hold together, or one writer alone. Requests are granted in their order: all requests before
- * the first writer in the queue enter together, up to a second upgradeable read. So a stream of readers does not keep
- * out a writer, and a stream of writers does not keep out a reader.
+ * the first writer in the queue are granted together, up to a second upgradeable read. So a stream of readers does not
+ * keep out a writer, and a stream of writers does not keep out a reader.
  *
  * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
  * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks applies here, too. Only the token of
@@ -80,7 +80,7 @@ export interface ReaderWriterLock {
     options?: AcquireOptions,
   ): Promise<T>;
 
-  /** Reads the present state of the lock; `null` if the lock has never been used, or not for the retention time. */
+  /** Reads the present state of the lock; `null` if the lock was never used, or was purged after the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 

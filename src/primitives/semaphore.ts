@@ -74,7 +74,7 @@ export interface Semaphore {
    */
   available(): Promise<number>;
 
-  /** Reads the present state of the semaphore; `null` if it has never been used, or not for the retention time. */
+  /** Reads the present state of the semaphore; `null` if it was never used, or was purged after the retention time. */
   inspect(): Promise<LockSnapshot | null>;
 }
 

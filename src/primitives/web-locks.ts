@@ -58,7 +58,8 @@ export interface WebLocksSnapshot {
  */
 export interface WebLocks {
   /**
-   * Acquires the lock, calls `callback`, and releases the lock when its promise has settled, also if it fails.
+   * Acquires the lock, calls `callback`, and releases the lock when the callback has ended, even if it has failed. A
+   * callback that returns a promise ends when the promise settles.
    *
    * If the lock is lost while the callback runs, its process may be no longer the only one: `signal` of the lock aborts,
    * and the request rejects with {@link LockLostError} instead of the result. An error of the callback is kept.
@@ -159,7 +160,7 @@ export class WebLocksFace implements WebLocks {
   }
 }
 
-/** Its own fields are those of the Web Locks API. */
+/** The own properties of this object are those of a `Lock` in the Web Locks API. The others are getters. */
 class HeldWebLock implements WebLock {
   readonly name: string;
   readonly mode: WebLockMode;
@@ -204,7 +205,7 @@ function parseOptions(given: WebLockOptions | undefined): ParsedWebLockOptions {
   return { mode, ifAvailable, signal };
 }
 
-/** The error that the Web Locks API names for this. */
+/** The error that the Web Locks API prescribes for a request that is not supported. */
 const notSupported = (what: string): DOMException =>
   new DOMException(`web locks do not support ${what}`, 'NotSupportedError');
 

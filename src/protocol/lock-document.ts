@@ -53,8 +53,8 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * How many tokens the grant reserves beyond its own; in a reader-writer lock it reserves none. A number above 0 also
-   * says that the process may keep the seat between its callers, until `wake` names the lease with `OTHERS_WAIT`.
+   * Above 0 if the process may keep the seat between its callers, until `wake` names the lease with `OTHERS_WAIT`. In a
+   * mutex and a semaphore, the grant reserves this number of tokens beyond its own; in a reader-writer lock, none.
    */
   readonly keeps?: number;
   /** Election only. */

@@ -10,7 +10,7 @@ import type { Operation, OwnOperation, Request } from './operation.js';
 export type Keeping = 'never' | 'passed' | 'shared';
 
 /**
- * The rules of one kind of lock: how its leases are stored, and which waiters may enter.
+ * The rules of one kind of lock: how its leases are stored, and which waiters may enter, that is, get a lease.
  *
  * Everything else in a transition (expiry, queue, tokens, wake-ups, purging) is the same for all kinds. Only the kind
  * takeover has to know the seat fields of every kind.
@@ -80,8 +80,8 @@ export interface SeatRules {
   tokenOf(id: string): Expression;
 
   /**
-   * The attempts that enter now, as an array of `{ k: attempt id, v: waiter }`. They are waiters of `$queue`, or the
-   * upgradeable lease that becomes the writer (then `v` is the lease).
+   * The attempts that enter by the present admission, as an array of `{ k: attempt id, v: waiter }`. They are waiters
+   * of `$queue`, or the upgradeable lease that becomes the writer (then `v` is the lease).
    */
   readonly entering: Expression;
 

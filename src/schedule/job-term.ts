@@ -18,7 +18,7 @@ export interface JobParts {
   readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
   readonly clock: Clock;
   readonly tell: TellJob;
-  /** Aborts when the job is stopped. The signal of the present run aborts with it. */
+  /** Aborts when the job is stopped. The signal of the present run then aborts, too. */
   readonly stopping: AbortSignal;
   /** Ends the term when a run hangs. */
   readonly resign: () => void;

@@ -10,7 +10,7 @@ interface Failure {
 
 /** When the store last answered a command, and since when it has been silent. */
 export class AnswerLog {
-  /** A failure older than this tells nothing any more: nobody has asked since, and the store may be back. */
+  /** A failure older than this, in ms, is ignored: no later command has failed, and the store may be back. */
   readonly #forgottenAfterMs: number;
   #answeredAtMs: number | undefined;
   #failed: Failure | undefined;

@@ -51,7 +51,7 @@ export class Asking {
     this.#observer = observer;
   }
 
-  /** Returns `undefined` if the call does not want an answer any more. */
+  /** Resolves with `undefined` if `isWanted` of the observer returns false before there is an answer. */
   async run(): Promise<Asked | undefined> {
     const { clock } = this.#context;
     const isOver = (): boolean => !this.#observer.isWanted();

@@ -19,7 +19,7 @@ import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** What ends the call from outside. `over`: the hold has ended. */
+/** What ends a call of `upgrade` before the answer. `over`: the hold has ended. */
 type End = Stop | { readonly type: 'over' };
 
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;

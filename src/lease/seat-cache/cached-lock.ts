@@ -189,7 +189,7 @@ export class CachedLock implements Cached {
     return state === 'waiting' && isHeard && this.#boundedPasses.isLeft(this.#keeping);
   }
 
-  /** Called when a seat that was released here has passed to the next caller of this process. */
+  /** Called when one caller of this process has released a seat and the next caller of this process has got it. */
   #passed(): void {
     if (this.#others.state === 'waiting') this.#boundedPasses.passed();
   }

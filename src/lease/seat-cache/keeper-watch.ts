@@ -101,8 +101,8 @@ export class KeeperWatch {
   }
 
   /**
-   * Whether the process is far or may become far: no caller has used its seats lately, its locks fit into one read, and
-   * its stream is open if it is near.
+   * Whether the process is far or may become far: no caller has used its kept seats lately, and one read can show all
+   * their locks. A process that is near also needs an open stream.
    */
   #isQuiet(): boolean {
     return this.#isUnused && this.#locks.size <= MOST_READ && !(this.#isNear && this.#isDeaf);

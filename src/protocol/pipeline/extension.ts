@@ -11,9 +11,9 @@ import { isWellFormed } from './verdict.js';
  * The pipeline that extends the leases of one process in a batch of documents, each by its own stored `leaseMs`.
  *
  * The pipeline is no transition: it drops and admits nobody. It empties `wake`, because the server logs a small
- * document whole, and the change stream would show the words of the last update again. It raises `purgeAt` if a hold
- * may last beyond the stored `purgeAt`. Corrupt documents stay as they are: an expression that fails on one document
- * would stop the batch.
+ * document whole, and the change stream would show the words of the last update again. It raises `purgeAt` if the
+ * document may be needed after the stored `purgeAt`. Corrupt documents stay as they are: an expression that fails on
+ * one document would stop the batch.
  *
  * @param kinds - The seat rules of each kind of lock in the batch.
  * @param leaseMs - The longest lease that the requests of `ids` asked for.

@@ -239,7 +239,8 @@ export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stag
 
 function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
   const { id } = operation;
-  // An earlier copy of the leave would have written the same word. So a repeat must be sent as the whole transition.
+  // `read` cannot tell this copy of the leave from an earlier copy, which writes the same word. So a repeat does not
+  // use the fast path: the process sends the whole transition.
   const read = (document: StoredFields): FastPathAnswer | undefined => {
     const wake = readWake(document['wake']);
     const isLeft = wake.length === 1 && wake[0]?.startsWith(`-${id}:`) === true;

@@ -28,7 +28,7 @@ interface StoredRevocation {
   readonly until: Date;
 }
 
-/** The most records of a document. One more drops the oldest, even if its leases are live. */
+/** The most records of a document. A further record replaces the oldest one, even if the leases of that are live. */
 const MAX_RECORDS = 8;
 
 const IS_CURRENT: Expression = all(

@@ -57,9 +57,8 @@ const MOVES: Moves<State> = {
  * short waits do not open one stream after the other.
  *
  * - `idle`: nothing is open. → `opening`, when code listens.
- * - `opening`: a handshake, a cursor without an answer, or a pause before them. → `streaming`, at the first answer; →
- *   `opening`, on trouble; → `idle`, when no code listens after the handshake, after the pause or on trouble; →
- *   `refused`.
+ * - `opening`: a pause, a handshake, or a cursor without an answer. → `streaming`, at the first answer; → `opening`, on
+ *   trouble; → `idle`, when no code listens after the pause, after the handshake or on trouble; → `refused`.
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when no code has listened for some time, or on trouble while no code listens; → `refused`.
  * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'`,

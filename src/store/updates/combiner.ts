@@ -161,8 +161,8 @@ export class Combiner {
   }
 
   /**
-   * The share of the time bound that this call took. The wait before the sending is left out if the moment of the
-   * sending is known.
+   * The share of the time bound that a call to the store took. The wait before the sending is left out if the moment of
+   * the sending is known.
    */
   #shareOf(outcome: Outcome<Answer>, beganMs: number): number {
     const sentMs = outcome.type === 'done' ? outcome.sentAt.ms : beganMs;

@@ -39,7 +39,7 @@ export const selectionFailed = (timeoutMs: number, reason: object): Error =>
     reason,
   });
 
-/** The error for a call that the simulation cannot answer. The driver uses this class for an invalid call. */
+/** The error for a call that the simulation cannot answer. The driver uses `MongoAPIError` for an invalid call. */
 export const notSimulated = (error: Error): Error =>
   new DriverError('MongoAPIError', error.message, { cause: error });
 

@@ -161,7 +161,7 @@ function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   }
 }
 
-/** A new lease expires after `acquiredAt`, the server's time of its grant: a waiter that has expired gets no seat. */
+/** A new lease expires after `acquiredAt`, the server's time of its grant: a waiter whose place lapsed gets no seat. */
 function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   for (const { id, expiresAt, acquiredAt } of newcomersIn(step)) {
     if (expiresAt <= acquiredAt) yield wrong('L3', `${id} comes in although its time was over`);

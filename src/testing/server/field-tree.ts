@@ -105,7 +105,7 @@ export class FieldTree {
       : undefined;
   }
 
-  /** The document without the listed fields. A document that no listed path enters is returned unchanged. */
+  /** The document without the listed fields. The document itself if no listed path begins with one of its fields. */
   excluding(document: DocumentValue): DocumentValue {
     if ([...this.#children.keys()].every((name) => document.get(name) === undefined)) return document;
     const fields: Fields = new Map(document);

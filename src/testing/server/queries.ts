@@ -253,7 +253,7 @@ function isAnyWithin(array: ArrayValue, names: readonly string[], from: number, 
   const name = names[from] ?? '';
   const element = /^\d+$/.test(name) ? array[Number(name)] : undefined;
   if (element === undefined) return false;
-  // If the path ends at an index, and the element there is an array, its elements are not tested.
+  // If the path ends at an index, only the element at that index is tested. The elements within it are not tested.
   if (from === names.length - 1) return test(element);
   if (isDocument(element)) return isAny(element, names, from + 1, test);
   return isArray(element) && isAnyWithin(element, names, from + 1, test);

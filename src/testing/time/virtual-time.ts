@@ -95,7 +95,7 @@ export class VirtualTime implements Time {
     });
   }
 
-  /** Lets due events happen until there is no goal and no message left. One run serves all callers. */
+  /** Lets due events happen until no goal and no message is left. One run serves the goals of all callers. */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
