@@ -1,7 +1,7 @@
 /** What one check of `doctor` has found. */
 export interface Finding {
   readonly status: 'ok' | 'warn' | 'fail';
-  /** What is there, and what that means for locks. */
+  /** What the check has found, and what that means for locks. */
   readonly detail: string;
   /** What to do; empty if all is well. */
   readonly advice: string;

@@ -22,7 +22,7 @@ import type { TopOptions } from './top.js';
 import { integer } from './values.js';
 import type { WaitOptions } from './wait.js';
 
-/** What the definitions need of the process that carries them out. */
+/** What the definitions of the commands need of the process that runs a command. */
 export interface Host {
   /** The command after `--`; `undefined` if there is no `--`. */
   readonly command: readonly string[] | undefined;

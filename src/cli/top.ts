@@ -54,7 +54,7 @@ export async function top(prefix: string | undefined, options: TopOptions): Prom
   return EXIT.ok;
 }
 
-/** The screen for a width. A store that does not answer is shown on it, because it may be back at the next look. */
+/** The screen for a width. If the store does not answer, the screen says so: the store may answer the next time. */
 async function frame(
   session: Session,
   prefix: string | undefined,
@@ -88,7 +88,7 @@ async function busiest({ locks }: Session, prefix: string | undefined): Promise<
   );
 }
 
-/** The keys of the terminal, without waiting for the end of a line. */
+/** Reads single keys from the terminal, without waiting for the end of a line. */
 class Keys implements Disposable {
   hasQuit = false;
   onQuit: (() => void) | undefined;
@@ -114,7 +114,7 @@ class Keys implements Disposable {
   };
 }
 
-/** Waits for the next look, or for the end. */
+/** Waits for `ms`, but no longer than until a key quits or the signal aborts. */
 async function pause(ms: number, keys: Keys, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);

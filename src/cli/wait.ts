@@ -22,7 +22,7 @@ export async function wait(name: string, options: WaitOptions): Promise<number> 
     signal: interruption.signal,
   });
   let state = '';
-  // The first read comes in any case, so that a timeout of 0 asks once.
+  // The first read is made even if the time is up already, so that a timeout of 0 asks once.
   for await (const snapshot of lockChanges(session, name, signal)) {
     if (snapshot === null || snapshot.holders.length === 0) return EXIT.ok;
     state = stateLine(snapshot);

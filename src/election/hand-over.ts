@@ -79,7 +79,7 @@ export class TermHandOver {
 
   /**
    * Stops the extensions of a term whose work outlives its drain. The operation `ask` marks the lease as ending. So
-   * this candidate cannot return to the seat before the others in the transition of the election.
+   * this candidate cannot use the transition of the election to return to the seat before the other candidates.
    */
   leaveTaken(): void {
     const { name, id } = this.#term;

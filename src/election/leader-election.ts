@@ -93,8 +93,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Stands for election. May be called again, also while a `stop` is going on. If the candidate is started, the call
-   * changes nothing. While the store does not answer, the request is repeated.
+   * Stands for election. May be called again, also while a `stop` is going on. If the candidate is started already, the
+   * call changes nothing. While the store does not answer, the request is repeated.
    *
    * @returns Resolves when the candidate is queued or leads. If work of an earlier term is running, the candidate is
    *   queued after the end of that work. Also resolves if `stop` is called before the candidate is queued.

@@ -137,7 +137,8 @@ class Round {
   /** Keeps the locks whose tries were granted, up to the first try that was not granted. */
   async #keepEarly(): Promise<void> {
     if (this.#tries.areGivenUp) {
-      // A try without an answer, or a late release, must not get in the way of the next request for the same lock.
+      // A try without an answer, or a late release, could make the next request for the same lock wait. So the round
+      // first waits for the end of the tries and of the releases.
       await this.#withinBound(this.#tries.giveBack());
       return;
     }

@@ -66,7 +66,8 @@ export class MissingStores {
   }
 
   /**
-   * A seat joins only after its fence is raised to the token of the hold (S3). A seat that may not join is released.
+   * Adds the seat to the hold, after the fence of its store is raised to the token of the hold (S3). Releases a seat
+   * that may not join.
    */
   async #join(store: Store, seat: StoreSeat): Promise<void> {
     const hold = this.#hold;

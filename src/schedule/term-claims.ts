@@ -41,7 +41,7 @@ export class TermClaims {
     return this.#last;
   }
 
-  /** Stores `claimed` as `#last`. If both have the same instant, `#last` stays: it may also have the end of the run. */
+  /** Stores `claimed` as `#last`. If both have the same instant, `#last` stays, because it may have `endedMs`, too. */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }

@@ -102,8 +102,8 @@ export class CachedLock implements Cached {
     }
     if (request.timeoutMs === 0) throw withCallerFrames(() => this.#reportTimeout(0, this.#queue.length));
     const hold = await this.#queue.wait(request, (place) => this.#reportTimeout(request.timeoutMs, place));
-    // Without a hold, this request must ask the server. `#requestCount` has included the request since it left the
-    // local queue.
+    // If the local queue gave no hold, this request must ask the server. `#requestCount` has included the request since
+    // it left the local queue.
     return hold ?? (await this.#sendRequest(ask));
   }
 

@@ -121,7 +121,7 @@ const isUncontended = (
 /** The parts that differ between requests that one update can serve (`haveSameTerms`). */
 export interface Own {
   readonly notAfter: Expression;
-  /** The lease: these terms, and the fields that only this request has. */
+  /** Returns the lease: the given `terms`, and the fields that only this request has. */
   lease(terms: Fields): Expression;
 }
 

@@ -31,7 +31,7 @@ export const ping: CommandReader = () => ({
   },
 });
 
-/** No collection of the simulation is capped. */
+/** The simulation has no capped collection, so the filter `options.capped: true` selects none. */
 export const listCollections: CommandReader = (given, database) => {
   refuseOtherOptions('listCollections', given, ['listCollections', 'filter', 'nameOnly']);
   const filter = (given['filter'] ?? {}) as GivenCommand;

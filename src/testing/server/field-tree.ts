@@ -7,7 +7,7 @@ import { ServerError } from './errors/server-error.js';
 /** A document in the making. A field that was removed, or was set to a missing value, keeps its position. */
 type Fields = Map<string, Value | undefined>;
 
-/** The part of one path in a stage or a projection: the path is listed, or its value is computed. */
+/** What a stage or a projection says about one path: the path is listed, or its value is computed. */
 export type Leaf = 'listed' | Evaluation;
 
 /**

@@ -227,7 +227,7 @@ function lengthOfCut(value: Value): number | undefined {
   return typeof length === 'number' ? length : undefined;
 }
 
-/** The text of a flag or a cut, which stays in the shape; `undefined`: the value is neither. */
+/** The text of a flag (such as 1 or true) or a cut, which stays in the shape; `undefined`: the value is neither. */
 function fixedIn(value: Value): string | undefined {
   if (typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (typeof value === 'bigint') return `long ${String(value)}`;
