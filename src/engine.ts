@@ -75,7 +75,7 @@ export class Engine {
   readonly #closing = new AbortController();
 
   /**
-   * @param process - The process id, if the process already has one.
+   * @param process - The process id. Default: a new one. All engines of a quorum get the same process id.
    * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
    *   the settings, or if the name of the collection is too long.
    */

@@ -81,7 +81,7 @@ export class SemaphoreLimit {
     const { collection, closing } = this.#context;
     if (closing.aborted) throw new ProviderClosedError(this.#name);
     const met = await collection.handshake();
-    // The handshake only asks which server this is, so nothing was changed.
+    // The handshake asks only about the server and the collection, so nothing was changed.
     if (met.type !== 'done') throw unavailable(this.#name, true, met.error);
     const outcome = await this.#sendResize(limit);
     if (outcome.type !== 'done') throw unavailable(this.#name, isKnown(outcome), outcome.error);

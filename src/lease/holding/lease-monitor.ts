@@ -27,8 +27,8 @@ const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
  * Normally one batch is in flight, so that thousands of leases use one processor of the server at a time and not all of
- * them: this protects the p99 latency of other clients' writes. But a primary may stand still (E17). So a second batch
- * starts if the first has no answer after `SLOW_BATCH_MS`, or sooner if leases are short.
+ * them: this protects the p99 latency of other clients' writes. But a primary may stand still (E17). So if a batch has
+ * no answer `SLOW_BATCH_MS` after its start, the next batch starts beside it; sooner if leases are short.
  */
 const SLOW_BATCH_MS = 200;
 

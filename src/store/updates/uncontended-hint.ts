@@ -3,7 +3,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 
 type Seen =
   | { readonly type: 'vacant' }
-  /** Only this process seemed to use the lock. `wasFast`: a fast path was applied to enter it. */
+  /** Only the attempt `id` seemed to use the lock. `wasFast`: the attempt got the lock by a fast path. */
   | { readonly type: 'alone'; readonly id: string; readonly sinceMs: number; readonly wasFast: boolean }
   /** Others used the lock, or its state is not known. */
   | { readonly type: 'contended' };
@@ -33,8 +33,8 @@ const ALONE_FOR_MS = 5;
  *
  * An unknown lock is most likely free: programs lock an invoice, an order or a user once. A fast path that does not
  * apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock serves
- * for one guess only. A contended lock stays contended until a reply shows that a request has entered it and nobody
- * else uses it.
+ * for one guess only. A contended lock stays contended until a reply shows that a request was granted and that the
+ * lock has no other lease and no waiter.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
