@@ -14,7 +14,7 @@ import type { TermHandle } from './term-handle.js';
 const MAX_COPIES = 5;
 
 /**
- * The ends of a term other than a plain release: the leader gives the seat to another candidate, or leaves the seat
+ * Ends a term in a way other than a plain release: the leader gives the seat to another candidate, or leaves the seat
  * taken while work is running.
  */
 export class TermHandOver {

@@ -59,7 +59,7 @@ export const granted = (leases: Expression): Expression => wakeWith(leases, GRAN
 /** Like `granted`, for at most one lease and with fewer expressions. */
 export const grantedOne = (leases: Expression): Expression => appendWords('$wake', leases, GRANTED);
 
-/** `wake` with “look again” for each of these leases that meets the condition on `$$this`. */
+/** `wake` with the word `LOOK_AGAIN` for each of these leases that meets the condition on `$$this`. */
 export const holdersTold = (leases: Expression, cond: Expression): Expression =>
   wakeWith(filter(leases, cond), ['$$this.process', ':', '$$this.id', `:${String(LOOK_AGAIN)}`]);
 
