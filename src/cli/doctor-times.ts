@@ -37,7 +37,7 @@ export async function checkClocks(session: Session): Promise<Finding> {
     return fail(`${among}: after a failover a lease may end early, and two processes hold one lock`, advice);
   }
   if (known.length < readings.length) return warn(among, 'Find out why a member does not answer.');
-  // Leases go by the server alone. A clock that is wrong here makes only logs hard to compare.
+  // Leases go by the clock of the server. A wrong clock of this machine only makes logs hard to compare.
   if (known.some((aheadMs) => Math.abs(aheadMs) >= ALLOWANCE_MS))
     return warn(among, 'Run NTP or chrony on this machine too.');
   return apartMs >= ALLOWANCE_MS / 2 ? warn(among, advice) : ok(among);

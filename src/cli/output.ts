@@ -18,8 +18,8 @@ export interface OutputOptions {
 }
 
 /**
- * What a command prints: data to stdout, messages to stderr. Every text is escaped here, so a command may pass names and
- * labels as they are stored. Messages never have a secret of the connection string.
+ * What a command prints: data to stdout, messages to stderr. Every text is escaped here, so a command may pass names
+ * and labels as they are stored. Messages never have a secret of the connection string.
  */
 export class Output {
   readonly isJson: boolean;

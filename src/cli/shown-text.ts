@@ -1,7 +1,7 @@
 /**
  * Characters that could change what a terminal shows: control characters with escape sequences, and the invisible
- * characters of Unicode, such as those that reverse the direction of a text. Names and labels come from any process that
- * may write to the collection.
+ * characters of Unicode, such as those that reverse the direction of a text. Names and labels come from any process
+ * that may write to the collection.
  */
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

@@ -117,8 +117,8 @@ export class Candidacy {
   }
 
   /**
-   * Ends the candidacy, and the term if the candidate leads. If the term is ending already, its work has at most
-   * `drainMs` from now on.
+   * Ends the candidacy, and the term if the candidate leads. If the term is ending already, the work of the term has
+   * at most `drainMs` from now on.
    */
   stop(drainMs: number): void {
     this.#stopping.abort();

@@ -38,7 +38,8 @@ export class TermHandle extends LeaseHandle {
 
   /** @internal Tells the work of the term to end. The seat stays taken, so that no other candidate leads meanwhile. */
   end(): void {
-    // The first read of `signal` creates it, so a caller that reads `signal` later finds it aborted.
+    // This read creates the signal if no caller has read it yet. So a caller that reads `signal` later finds it
+    // aborted.
     if (!this.signal.aborted) this.lost('released');
   }
 

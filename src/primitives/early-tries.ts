@@ -54,7 +54,10 @@ export class EarlyTries {
     return this.#tries.find(({ end }) => !isGranted(end));
   }
 
-  /** Claims the locks before `firstNotGranted`, and gives all other locks back in the background. */
+  /**
+   * Reports the locks before `firstNotGranted` as acquired and returns their handles. Gives all other locks back in
+   * the background.
+   */
   keep(): readonly { readonly part: Part; readonly handle: LockHandle }[] {
     const kept = [];
     for (const { part, end } of this.#tries) {

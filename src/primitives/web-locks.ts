@@ -26,9 +26,9 @@ export interface WebLockOptions {
 export interface WebLock {
   /** The name of the lock. */
   readonly name: string;
-  /** The mode in which it is held. */
+  /** The mode in which the lock is held. */
   readonly mode: WebLockMode;
-  /** Aborts with a {@link LockLostError} when the lock is lost. The Web Locks API has nothing like it. */
+  /** Aborts with a {@link LockLostError} when the lock is lost. The Web Locks API has no such signal. */
   readonly signal: AbortSignal;
   /** The fencing token. That of an exclusive lock is higher than every earlier token of this name. */
   readonly fencingToken: number;
@@ -40,7 +40,7 @@ export interface WebLockInfo {
   readonly name: string;
   /** The mode that is held or asked for; an upgradeable read counts as `shared`. */
   readonly mode: WebLockMode;
-  /** The process id of the provider. */
+  /** The process id of the provider that holds the lock or waits for it. */
   readonly clientId: string;
 }
 
@@ -61,16 +61,17 @@ export interface WebLocks {
    * Acquires the lock, calls `callback`, and releases the lock when the callback has ended, even if it has failed. A
    * callback that returns a promise ends when the promise settles.
    *
-   * If the lock is lost while the callback runs, its process may be no longer the only one: `signal` of the lock aborts,
-   * and the request rejects with {@link LockLostError} instead of the result. An error of the callback is kept.
+   * If the lock is lost while the callback runs, another process may hold the lock at the same time. `signal` of the
+   * lock aborts, and the request rejects with {@link LockLostError} instead of the result. If the callback fails, the
+   * request rejects with the error of the callback.
    *
    * As in the Web Locks API, a lock is not reentrant. A request inside the callback that could only wait for itself is
    * rejected with a {@link DeadlockError} instead of waiting for ever.
    *
    * @returns What `callback` gives, after the release.
-   * @throws The reason of `signal` if it aborts before the grant; a `DOMException` named `NotSupportedError` for `steal`,
-   *   for `signal` together with `ifAvailable`, and for a name that begins with `-`; `TypeError` or `RangeError` for
-   *   another wrong value or an unknown option; otherwise as `acquire` of a {@link ReaderWriterLock}.
+   * @throws The reason of `signal` if it aborts before the grant; a `DOMException` named `NotSupportedError` for
+   *   `steal`, for `signal` together with `ifAvailable`, and for a name that begins with `-`; `TypeError` or
+   *   `RangeError` for another wrong value or an unknown option; otherwise as `acquire` of a {@link ReaderWriterLock}.
    */
   request<T>(name: string, callback: (lock: WebLock) => T | Promise<T>): Promise<T>;
   /** The same with options. */

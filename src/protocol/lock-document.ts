@@ -62,7 +62,8 @@ export interface EntryFields {
   /** Election only. */
   readonly value?: string;
   /**
-   * Election only: the time that the grant adds to `leaseMs` and `expiresAt`. A waiter's fields do not include it yet.
+   * Election only: the time that the grant adds to `leaseMs` and `expiresAt`. The fields of a waiter do not include
+   * this time yet.
    */
   readonly transitionMs?: number;
 }

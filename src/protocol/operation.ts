@@ -176,7 +176,7 @@ export interface ClaimWithoutTerm {
   readonly type: 'claimWithoutTerm';
   readonly job: string;
   readonly instant: Date;
-  /** The same for every repeat, as in `Claim`. */
+  /** Every copy of the claim has the same `claimId`. */
   readonly claimId: string;
   /** The process that claims; it is stored with the run. */
   readonly process: string;

@@ -14,7 +14,9 @@ export type StoreAnswer =
   /** The store returned an error, did not answer in time, or did not raise the fence of its seat. */
   | { readonly type: 'failed'; readonly error: unknown };
 
-/** The fence of the store that granted the seat. Both tokens begin as the token of the seat. */
+/**
+ * How far the fence of the store that granted the seat has been raised. Both tokens begin as the token of the seat.
+ */
 interface FenceProgress {
   /** The token of the last request to raise the fence. */
   requested: number;

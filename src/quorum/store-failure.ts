@@ -22,8 +22,8 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * The message of the error; for a {@link StoreUnavailableError}, the message of its cause, because the text around it
- * is the same for all stores.
+ * The message of the error; for a {@link StoreUnavailableError}, the message of its cause, because the rest of the
+ * message is the same for all stores.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };

@@ -2,7 +2,7 @@ import type { Silence } from '../health.js';
 
 /** The last command without an answer. */
 interface Failure {
-  /** The beginning of the silence: when its first command was given to the store. */
+  /** The beginning of the silence: when the first unanswered command was given to the store. */
   readonly sinceMs: number;
   readonly atMs: number;
   readonly error: unknown;
@@ -40,7 +40,7 @@ export class AnswerLog {
     return this.#refusal;
   }
 
-  /** @param askedAtMs - When the command was given to the store that has not answered it. */
+  /** @param askedAtMs - When the unanswered command was given to the store. */
   unanswered(askedAtMs: number, nowMs: number, error: unknown): void {
     const sinceMs = this.#failureKnownAt(askedAtMs)?.sinceMs ?? askedAtMs;
     this.#failed = { sinceMs, atMs: nowMs, error };

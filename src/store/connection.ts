@@ -31,7 +31,7 @@ export class Connection implements TopologyObserver {
   #isClosed = false;
   /** How often the driver has begun to search for its servers. */
   #searches = 0;
-  /** How often the client was closed before the driver's first report. */
+  /** The number of changes reported by the driver that showed a reachable server. */
   #unreportedClosings = 0;
   /** How many changes that the driver reported showed a reachable server. */
   #reachableReports = 0;

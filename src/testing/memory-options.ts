@@ -12,7 +12,7 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    *
    * - `real` (default): by the clock and the timers of this process.
    * - `virtual`: by `advance` alone, except for the part of a millisecond that each message takes.
-   * - another set: both sets share its time, as the deployments of a quorum do.
+   * - another set: this set goes by the time of that set, as the deployments of a quorum do.
    */
   time?: 'real' | 'virtual' | Other | undefined;
   /**

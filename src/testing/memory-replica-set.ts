@@ -174,7 +174,7 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Stops the process of this database: its timers do not fire, and it reads nothing of what arrives.
+   * Stops the process of this database: its timers do not fire, and the process reads no message that arrives.
    *
    * @throws TypeError if the database is not of this set.
    */
@@ -183,7 +183,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Lets the process go on: timers that were due fire, and it reads what has arrived.
+   * Lets the process of this database go on: its timers that are due fire, and the process reads the messages that
+   * have arrived.
    *
    * @throws TypeError if the database is not of this set.
    */
@@ -192,7 +193,7 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Cuts the process of this database off: it goes on, and reaches no member.
+   * Cuts off the process of this database: the process goes on, but reaches no member.
    *
    * @throws TypeError if the database is not of this set.
    */

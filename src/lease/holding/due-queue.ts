@@ -1,5 +1,5 @@
 export interface Due {
-  /** Only the queue changes this while the element is in the queue. */
+  /** Only the queue changes `dueMs` while the element is in the queue. */
   dueMs: number;
   /** The index in the heap; -1 if the element is in no queue. */
   index: number;

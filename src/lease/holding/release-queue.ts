@@ -90,7 +90,7 @@ export class ReleaseQueue {
       if (this.#closed) break;
       left = await this.#leave(leftover, true);
       // If the server's time is missing, this leave was given up, or found no document. Without a document, only the
-      // local clock can show that no copy takes effect any more, and `sleepUntil` has waited until then.
+      // local clock can show that every copy is over, and `sleepUntil` has waited until the local clock shows this.
       if (left?.nowMs === undefined) break;
       await BETWEEN_REPEATS.pause(this.#clock, repeats);
     }

@@ -7,7 +7,10 @@ export const LOST: Confirmation = { type: 'lost' };
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** The answer that the next batch gives to all callers that have asked about the seat since its last batch was sent. */
+/**
+ * The answer that the next batch with this seat gives to all callers that have asked about the seat since the last
+ * batch with the seat was sent.
+ */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
   answer(confirmation: Confirmation): void;

@@ -11,7 +11,7 @@ export interface LocalRequest extends ParsedAcquireOptions, CallLimits {
 }
 
 type End =
-  /** `undefined`: the caller must ask the server itself. */
+  /** `hold` is `undefined` if the caller must ask the server itself. */
   { readonly hold: Hold | undefined } | { readonly errorOf: () => unknown };
 
 interface LocalWaiter {

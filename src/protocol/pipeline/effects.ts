@@ -65,7 +65,10 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
 
 const isQueued = (id: string): Expression => isIn(idText(id), '$queue.k');
 
-/** Most leaves give back a lease, so the id is not in the queue. A search in the queue costs less than a filter. */
+/**
+ * Searches the queue first, because most leaves give back a lease: their id is not in the queue. A search costs less
+ * than a filter.
+ */
 const queueWithout = (id: string): Expression =>
   when(isQueued(id), filter('$queue', { $ne: ['$$this.k', idText(id)] }), '$queue');
 

@@ -222,8 +222,8 @@ function readTaken(
 }
 
 /**
- * The pipeline that removes the only lease of a lock if it belongs to one of these attempts. It serves many documents
- * of one kind, so that the server parses one pipeline for all of them.
+ * The pipeline that removes the only lease of a lock if one of these attempts has that lease. One pipeline serves many
+ * documents of one kind, so that the server parses it only once.
  */
 export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stage[] {
   const { uncontended } = seats;

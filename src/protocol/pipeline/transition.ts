@@ -15,16 +15,16 @@ import { isWellFormedWithPlaces } from './verdict.js';
 /**
  * Builds the pipeline of one transition: expire once → operate and admit for each operation → publish once.
  *
- * Between the stages, the pipeline works on a temporary form of the document, the *state*. In it, `was` is the stored
- * document, `ok` says whether the document may be changed, and `before` is its queue as an array. Beside them are the
- * fence, the seats, the present queue as an array, and the new `wake`.
+ * Between the stages, the pipeline works on a temporary form of the document, the *state*. In the state, `was` is the
+ * stored document, `ok` says whether the document may be changed, and `before` is the stored queue as an array. Beside
+ * them are the fence, the seats, the present queue as an array, and the new `wake`.
  *
  * A document that is corrupt or of another kind comes out exactly as it went in. For such a document, the stages see
  * an empty queue and vacant seats, so no expression fails on bad data.
  *
  * @param takingOver - Whether to take over the document of an idle lock of another kind first. The process asks for
- * the takeover only in a second update, after the reply to the first one has shown another kind. The first update has
- * no takeover, because the expressions of a takeover would make every transition more expensive.
+ *   the takeover only in a second update, after the reply to the first one has shown another kind. The first update
+ *   has no takeover, because the expressions of a takeover would make every transition more expensive.
  */
 export function transition(
   seats: SeatRules,

@@ -56,8 +56,8 @@ export type Fate =
   | { readonly type: 'absent' };
 
 /**
- * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason. Another operation of the same
- * update has removed the reason, or the admission of another attempt has.
+ * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because another operation of
+ * the same update, or the admission of another attempt, has removed the reason.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 

@@ -9,7 +9,7 @@ export interface LeaseInfo {
   readonly id: string;
   /** The process id of the provider that has the lease: `host:pid:random`. */
   readonly process: string;
-  /** The `label` of that provider. */
+  /** The `label` of the provider that has the lease. */
   readonly label?: string | undefined;
   /** The `why` of the request. */
   readonly why?: string | undefined;

@@ -48,7 +48,7 @@ export interface Answer {
 export interface Submission {
   /** Never settles if the operation was taken back. */
   readonly outcome: Promise<Outcome<Answer>>;
-  /** Takes the operation back. Returns true if it was not sent and never will be. */
+  /** Takes the operation back. Returns true if the operation was not sent and never will be. */
   withdraw(): boolean;
 }
 

@@ -79,7 +79,7 @@ interface Sent extends Statement {
 export class Committer {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** Leaves go ahead of requests, so that seats become free before others ask for them. */
+  /** Leaves go ahead of requests, so that seats become free before the requests ask for them. */
   readonly #urgent = new Set<Statement>();
   readonly #others = new Set<Statement>();
   #inFlight = 0;
@@ -206,7 +206,7 @@ export class Committer {
       this.#inFlight -= 1;
       this.#timer?.cancel();
       this.#timer = undefined;
-      // Callers that this group has answered may give more statements in this turn. Those start together.
+      // Callers that this group has answered may give more statements in this turn. Such statements start together.
       this.#startSoon();
     }
   }

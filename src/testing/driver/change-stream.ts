@@ -89,7 +89,7 @@ export class SimulatedChangeStream extends EventEmitter {
     const batch = firstBatch ?? nextBatch ?? [];
     if (this.#isClosed) return false;
     for (const event of batch) readable.push(event);
-    // The driver emits this event only at answers without changes.
+    // The driver emits this event only for answers without changes.
     if (batch.length === 0) this.emit('resumeTokenChanged', postBatchResumeToken);
     if (id === 0) readable.push(null);
     return id !== 0;

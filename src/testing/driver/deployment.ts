@@ -10,6 +10,6 @@ export interface Deployment {
   roles(): ReadonlyMap<string, Role>;
   /** Runs a command on the member with this address. Calls `answer` at most once. */
   run(address: string, command: Command, answer: Respond): void;
-  /** Whether the reply to this command is lost, and how much longer it takes. */
+  /** Whether the reply to this command is lost, and by how much it is delayed, in ms. */
   fateOfReply(command: Command): { readonly isLost: boolean; readonly delayMs: number };
 }

@@ -83,7 +83,9 @@ export class Topology {
     this.changed();
   }
 
-  /** Called when this member has refused a command or closed a connection: it may not be primary any more. */
+  /**
+   * Called when this member has refused a command or closed a connection: perhaps this member is not primary any more.
+   */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);
     if (server?.type !== 'RSPrimary') return;

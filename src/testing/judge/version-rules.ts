@@ -252,7 +252,7 @@ function* keepersAreTold(step: Step): Iterable<Wrong> {
   const upgrade = stayingIn(step).find(([was, is]) => was.upgrading !== true && is.upgrading === true)?.[1];
   for (const [was, { id, process, token, keeps = 0 }] of stayingIn(step)) {
     if (keeps === 0 || was.token !== token || wake.includes(` ${process}:${id}:-1`)) continue;
-    // A process knows of its own requests, so the update need not tell it.
+    // A process knows of its own requests, so the update need not tell the process of them.
     const other = newcomers.find(([, waiter]) => waiter.process !== process);
     const waiting = other?.[0] ?? upgrade?.id;
     if (waiting !== undefined) yield wrong('L2', `${waiting} waits, and ${id}, which is kept, is not told`);

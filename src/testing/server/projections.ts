@@ -83,7 +83,7 @@ const hasInclusion = (fields: DocumentValue): boolean =>
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
-/** The wishes of a projection. The fields of an object that is no expression are wishes of their own. */
+/** What a projection asks for. The fields of an inner object that is no expression count one by one. */
 function wishesOf(fields: DocumentValue, objects: readonly string[] = []): readonly Wish[] {
   const around = objects.at(-1);
   return [...fields].flatMap(([name, value]): readonly Wish[] => {

@@ -36,7 +36,7 @@ export class Shapes<Compiled> {
     if (this.#sort === 'projection' && isDocument(source)) reader.readProjection(source);
     else reader.readExpression(source, false);
     const { step, parameters, isSound } = reader;
-    // The compiler finds the mistake that the server reports first.
+    // `compile` throws the error that the server reports first.
     if (!isSound) return { compiled: this.#compile(source), parameters };
     if (step.compiled === undefined) {
       step.compiled = this.#compile(new Parameters().placedIn(source, this.#sort));

@@ -16,7 +16,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   241: 'ConversionFailure',
 };
 
-/** A refusal. A real server refuses the same update, query or projection with the same code. */
+/** The refusal of a command. A real server refuses the same update, query or projection with the same code. */
 export class ServerError extends Error {
   readonly code: number;
   readonly codeName: string;

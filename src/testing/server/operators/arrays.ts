@@ -67,7 +67,7 @@ function slice([array = MISSING, first = MISSING, second]: readonly Evaluation[]
   };
 }
 
-/** A bound of the simulation. A server bounds a range by its memory. */
+/** The most numbers in a range of the simulation. On a server, only the memory bounds a range. */
 const MAX_RANGE = 1_000_000;
 
 function range([first = MISSING, second = MISSING, third]: readonly Evaluation[]): Evaluation {
