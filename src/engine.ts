@@ -52,7 +52,10 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** The claims of fires in flight. A close awaits them: only this process can run a fire that it has claimed. */
+  /**
+   * The claims of fires (node-cron) that are in flight. `close` awaits them, because only this process can run a fire
+   * that it has claimed.
+   */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();
@@ -198,7 +201,7 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** What the parts know of themselves and of the store. Sends nothing. */
+  /** What the parts of the provider know of themselves and of the store. Sends nothing. */
   health(): LockProviderHealth {
     const { answers } = this.#collection;
     const nowMs = this.#clock.nowMs();

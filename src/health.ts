@@ -45,7 +45,7 @@ export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> 
 /** The store was asked, and does not answer. */
 export interface Silence {
   readonly forMs: number;
-  /** Why, as far as the driver knows. */
+  /** Why the store does not answer, as far as the driver knows. */
   readonly error: unknown;
 }
 

@@ -43,7 +43,7 @@ export class UnheardFailures<Events extends object> {
   }
 
   report(event: keyof Events, payload: readonly unknown[]): void {
-    // The type `FailureWarnings` gives an event and its warning the same payload.
+    // This cast is safe, because the type `FailureWarnings` gives an event and its warning the same payload.
     const warning = this.#warnings[event] as FailureWarning<unknown[]> | undefined;
     const line = warning?.message(...payload) ?? null;
     if (warning === undefined || line === null) return;

@@ -25,7 +25,7 @@ showWarnings();
 process.exitCode = await main(process.argv.slice(2));
 setTimeout(() => process.exit(), LINGER_MS).unref();
 
-/** Runs the command that the arguments name, and resolves with its exit code. */
+/** Runs the command that the arguments name, and resolves with the exit code. */
 async function main(argv: readonly string[]): Promise<number> {
   let code: number = EXIT.ok;
   const define = (command?: readonly string[]): ReturnType<typeof defineProgram> =>

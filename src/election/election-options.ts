@@ -105,9 +105,9 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The store counts the retention from the end of `leaseMs`, so `transitionMs` is added here. After the transition of
- * the election, the document is kept for at least the usual retention, and for at least twice the sum of `leaseMs` and
- * `transitionMs`.
+ * The store keeps a document for `leaseMs` and the retention, so this function adds `transitionMs` to the retention.
+ * After the transition of the election, the document is kept for at least the usual retention, and for at least twice
+ * the sum of `leaseMs` and `transitionMs`.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

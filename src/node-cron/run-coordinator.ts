@@ -25,7 +25,7 @@ export interface RunCoordinator {
   /**
    * Claims the fire.
    *
-   * @param key - The name of the task and the instant of the fire, as node-cron makes them:
+   * @param key - The name of the task and the instant of the fire, in the form of node-cron:
    *   `name:2026-01-31T03:00:00.000Z`.
    * @param ttlMs - No effect, because a claim never ends.
    * @returns Whether this process runs the fire. At most one of the processes that ask gets `true`.

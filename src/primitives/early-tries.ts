@@ -70,7 +70,7 @@ export class EarlyTries {
   }
 
   /**
-   * Gives back every lock that `keep` has not claimed, even a lock that is granted later. Resolves when all of them
+   * Gives back every lock that `keep` has not returned, even a lock that is granted later. Resolves when all of them
    * are given back.
    */
   giveBack(): Promise<unknown> {

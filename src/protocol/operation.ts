@@ -37,7 +37,7 @@ export interface Demand {
    * Semaphore only: if another limit is stored, an idle lock takes over `limit`, and a lock in use refuses the request.
    */
   readonly mustMatch?: boolean | undefined;
-  /** Semaphore only: an accepted request stores `limit`. */
+  /** Semaphore only: whether the request stores `limit` if it is accepted. */
   readonly setsLimit?: boolean | undefined;
   /** Election only: the candidate. */
   readonly candidateId?: string | undefined;

@@ -64,7 +64,10 @@ export interface SeatRules {
   /** The stored values where leases should be, unchecked. */
   leasesIn(document: StoredFields): readonly unknown[];
 
-  /** The seat fields of a reply's projection. A list of leases shows the leases of these attempts and a few others. */
+  /**
+   * The seat fields of a reply's projection. If a field is a list of leases, the projection has only the leases of
+   * these attempts and a few others.
+   */
   shown(ids: readonly string[]): Fields;
 
   readShown(document: StoredFields): Shown;

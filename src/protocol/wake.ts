@@ -5,7 +5,7 @@ import type { Expression } from './expressions.js';
 export const LOOK_AGAIN = 0;
 
 /**
- * Stands in place of a token: the process has to give the seat back, after as many passes as its option `passes`
+ * Stands in place of a token: the process has to give the seat back after as many passes as the option `passes`
  * allows.
  */
 export const OTHERS_WAIT = -1;

@@ -79,12 +79,13 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
  * choice: a replica set survives the loss of members, has a fair queue, and costs much less.
  *
  * Guaranteed: two conflicting holds never both have a majority, as long as the clocks of each deployment and of the
- * processes do not drift apart by more than `clockAllowanceMs`. Beyond that, only the `fencingToken` protects.
+ * processes do not drift apart by more than `clockAllowanceMs`. If they drift further apart, only the `fencingToken`
+ * protects.
  *
  * Not promised: an order. There is no queue, so a request may wait longer than a later one.
  *
- * Required: all processes name the same deployments, best in the same order. A deployment that has lost its data must
- * not be used again before the longest lease has passed.
+ * Required: all processes name the same deployments, preferably in the same order. A deployment that has lost its data
+ * must not be used again before the longest lease has passed.
  *
  * @example
  *   await using locks = new QuorumLockProvider([east.db('app'), west.db('app'), north.db('app')]);

@@ -6,10 +6,11 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
 /**
  * How the last try at a store ended.
  *
- * - `answering`: the store granted a seat, said that the lock was busy, or failed for a reason of this lock alone.
+ * - `answering`: the store granted a seat, said that the lock was busy, or failed for a reason that concerns only this
+ *   lock.
  * - `refusing`: the store refused, and would refuse for other locks, too. A refusal comes at once and grants nothing,
  *   so every request may ask such a store. But the store is never the gate, and does not count as free.
- * - `silent`: the store did not answer, it returned an error that may be over soon (such as no primary), or its driver
+ * - `silent`: the store did not answer, it returned an error that may be over soon (such as no primary), or the driver
  *   refused the command.
  */
 type Condition = 'answering' | 'refusing' | 'silent';
@@ -22,8 +23,8 @@ type Condition = 'answering' | 'refusing' | 'silent';
  * store answers or the lease has expired. To keep such releases few, only one request at a time probes a silent store.
  * The other requests wait for the result of this probe.
  *
- * A try goes on after the end of its request or its hold. Otherwise, no try would reach its end in a store that answers
- * more slowly than the requests and holds last. This provider would then never learn whether the store is silent.
+ * A try goes on after its request or its hold has ended. If the try ended with its request, this provider would never
+ * learn whether a store is silent or only slow.
  */
 export class StoreHealth {
   readonly #conditions = new Map<Store, Condition>();

@@ -15,7 +15,7 @@ export interface JobRunEvent {
 
 /** A run has completed. */
 export interface JobCompletedEvent {
-  /** The same as in the event `run`. */
+  /** The `firedAt` of the event `run`. */
   readonly firedAt: Date;
   /** The time from the beginning of the run to its end, in ms. */
   readonly tookMs: number;

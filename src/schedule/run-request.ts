@@ -48,7 +48,7 @@ export class RunRequest {
     // By the server's clock, the call may be claimed until `boundMs` after it was sent, so a wait of `boundMs` from now
     // is long enough.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
-    // The result of a read may be older than the last claim. The result of an update is not.
+    // Asks by an update, because the result of a read may be older than the last claim.
     const last = await this.#ask(null, clock.nowMs() + context.settings.storeTimeoutMs, true);
     if (last.claimed < number) throw await this.#notStarted();
   }

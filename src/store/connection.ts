@@ -31,9 +31,9 @@ export class Connection implements TopologyObserver {
   #isClosed = false;
   /** How often the driver has begun to search for its servers. */
   #searches = 0;
-  /** The number of changes reported by the driver that showed a reachable server. */
+  /** How often the client was closed before the driver's first report. */
   #unreportedClosings = 0;
-  /** How many changes that the driver reported showed a reachable server. */
+  /** How many of the changes that the driver reported showed a reachable server. */
   #reachableReports = 0;
   #reconnecting: Promise<void> | undefined;
 

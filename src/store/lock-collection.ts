@@ -86,7 +86,7 @@ export class LockCollection {
     this.#handshake = new Handshake(this.#calls, this.serverClock, settings, clock);
   }
 
-  /** When the store answered, and whether it does now. */
+  /** When the store last answered, and whether it answers now. */
   get answers(): AnswerLog {
     return this.#calls.answers;
   }

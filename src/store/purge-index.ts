@@ -39,8 +39,8 @@ export class PurgeIndex {
   }
 
   /**
-   * Starts a pending build now, because a process that always ends early would otherwise never build the index. Waits
-   * for the build for at most `CLOSE_MS`.
+   * Starts a pending build now, because a program with a short life would otherwise never build the index. Waits for
+   * the build for at most `CLOSE_MS`.
    */
   async close(): Promise<void> {
     if (this.#timer !== undefined) void this.#make();

@@ -10,7 +10,10 @@ export interface TopologyObserver {
    * servers again.
    */
   closed(): void;
-  /** The last user has left. The observer gets no further reports, so it must forget what could become stale. */
+  /**
+   * The last user of the observer has left. The observer gets no further reports, so it must forget what could become
+   * stale.
+   */
   forget(): void;
 }
 

@@ -183,8 +183,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Lets the process of this database go on: its timers that are due fire, and the process reads the messages that
-   * have arrived.
+   * Lets the process of this database go on: timers that are due fire, and the process reads the messages that have
+   * arrived.
    *
    * @throws TypeError if the database is not of this set.
    */

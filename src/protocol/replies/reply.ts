@@ -34,12 +34,12 @@ export interface Reply {
   readonly isWellFormed: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
-  /** The leases of the attempts concerned, and some of the other leases: a lock may have thousands. */
+  /** The leases of the attempts that the projection names, and some of the other leases: a lock may have thousands. */
   readonly leases: readonly Lease[];
   readonly seated: number;
   /** Semaphore only. */
   readonly limit: number | undefined;
-  /** The places of the attempts concerned, in the order of the queue. */
+  /** The places of the attempts that the projection names, in the order of the queue. */
   readonly places: readonly Place[];
   readonly waiters: number;
   /** The number of waiters of this process; `undefined` if the projection did not ask for it. */
@@ -62,8 +62,8 @@ export type Fate =
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
 
 /**
- * The projection of the reply to a transition that concerns these attempts. Other waiters are not shown: a queue may
- * have thousands. The common case of one attempt costs least.
+ * The projection of the reply to a transition for these attempts. Other waiters are not shown: a queue may have
+ * thousands. The common case of one attempt costs least.
  *
  * @param counted - The id of the process whose waiters are counted: a keeper has to know whether other processes wait.
  */

@@ -83,7 +83,10 @@ const hasInclusion = (fields: DocumentValue): boolean =>
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
-/** What a projection asks for. The fields of an inner object that is no expression count one by one. */
+/**
+ * What a projection asks for, path by path. If the value at a path is an object that is no expression, each field of
+ * that object is a path of its own.
+ */
 function wishesOf(fields: DocumentValue, objects: readonly string[] = []): readonly Wish[] {
   const around = objects.at(-1);
   return [...fields].flatMap(([name, value]): readonly Wish[] => {
