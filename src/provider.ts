@@ -245,10 +245,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return result;
   }
 
-  /**
-   * Makes locks in the form of the Web Locks API: a name stands for the reader-writer lock of that name. Sends
-   * nothing.
-   */
+  /** Makes locks in the form of the Web Locks API. A name stands for a reader-writer lock. Sends nothing. */
   webLocks(): WebLocks {
     return new WebLocksFace(this.#engine.requester, this);
   }
