@@ -52,10 +52,7 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /**
-   * The claims of fires (node-cron) that are in flight. `close` awaits them, because only this process can run a fire
-   * that it has claimed.
-   */
+  /** The claims of node-cron fires in flight. `close` awaits them: only this process can run a fire that it claimed. */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();

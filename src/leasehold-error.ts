@@ -44,7 +44,7 @@ export abstract class LeaseholdError extends Error {
   }
 
   /** @internal */
-  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would be printed with each error
+  // eslint-disable-next-line @typescript-eslint/class-literal-property-style -- a field would be shown with each error
   get [BRAND](): true {
     return true;
   }

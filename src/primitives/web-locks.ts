@@ -12,7 +12,7 @@ export type WebLockMode = 'exclusive' | 'shared';
 
 /** Options of one request, named as in the Web Locks API. */
 export interface WebLockOptions {
-  /** Default: `exclusive`. */
+  /** The mode in which the lock is acquired. Default: `exclusive`. */
   mode?: WebLockMode | undefined;
   /** Makes one try: if the lock is not free, the callback gets `null`. Default: false. */
   ifAvailable?: boolean | undefined;
@@ -101,7 +101,7 @@ type Callback<T> = (lock: WebLock | null) => T | Promise<T>;
 /** A callback of any of the forms of `request`. Only with `ifAvailable` it may get `null`. */
 type GivenCallback<T> = (lock: never) => T | Promise<T>;
 
-/** The provider, as the locks see it. */
+/** What the locks use of their provider. */
 interface WebLocksProvider {
   createReaderWriterLock(name: string): ReaderWriterLock;
   list(): AsyncIterable<LockSnapshot>;

@@ -39,7 +39,7 @@ export interface Demand {
   readonly mustMatch?: boolean | undefined;
   /** Semaphore only: whether the request stores `limit` if it is accepted. */
   readonly setsLimit?: boolean | undefined;
-  /** Election only: the candidate. */
+  /** Election only: the candidate that makes the request. */
   readonly candidateId?: string | undefined;
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;

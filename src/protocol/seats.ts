@@ -132,7 +132,7 @@ export interface SeatRules {
 
 type Pairs = readonly (readonly [Expression, Expression])[];
 
-/** The parts of a kind that `fastPath` needs. */
+/** The parts of the seat rules that `fastPath` needs. */
 export interface Uncontended {
   /** Expressions, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;

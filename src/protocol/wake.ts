@@ -128,7 +128,7 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 
-/** `wake` with a nonce that is used only once. */
+/** `wake` with a nonce that is used only once, so that the update changes the document. */
 export const looked = (nonce: string): Expression => ({ $concat: ['$wake', ` ~${nonce}`] });
 
 /** `wake` with the outcome of the operation that has this nonce. */

@@ -46,7 +46,7 @@ export interface WaiterInfo {
   readonly id: string;
   /** The process id of the provider that waits: `host:pid:random`. */
   readonly process: string;
-  /** The `label` of that provider. */
+  /** The `label` of the provider that waits. */
   readonly label?: string | undefined;
   /** The `why` of the request. */
   readonly why?: string | undefined;
