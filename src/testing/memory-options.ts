@@ -12,7 +12,7 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    *
    * - `real` (default): by the clock and the timers of this process.
    * - `virtual`: by `advance` alone, except for the part of a millisecond that each message takes.
-   * - another set: this set goes by the time of that set, as the deployments of a quorum do.
+   * - another `MemoryReplicaSet`: the two sets have one time. Use it for the simulated deployments of a quorum.
    */
   time?: 'real' | 'virtual' | Other | undefined;
   /**

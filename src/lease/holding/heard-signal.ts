@@ -83,8 +83,8 @@ function watched(changed: (isHeard: boolean) => void): AbortController {
 }
 
 /**
- * Aborts the controller when the signal aborts. The listener does not make the signal heard, and keeps neither the
- * signal nor the controller alive.
+ * Aborts the controller when the signal aborts. Adds a listener that is not counted: if the signal has no other
+ * listener, `isHeard` stays false. The listener keeps neither the signal nor the controller alive.
  */
 export function followSilently(signal: AbortSignal, controller: AbortController): void {
   const follower = new WeakRef(controller);

@@ -12,7 +12,7 @@ import { areWaiters, withPlaces } from './places.js';
 export const isWellFormed = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
 
-/** Like `isWellFormed`, for use inside `withPlaces`, so that other expressions can share the lists of `withPlaces`. */
+/** Like `isWellFormed`, but for the body of a `withPlaces`, whose variables the conditions on waiters use. */
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
