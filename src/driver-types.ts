@@ -220,7 +220,7 @@ export interface DriverUpdateOptions {
   let?: DriverDocument | undefined;
   /** The longest time that the server may take, in ms. */
   maxTimeMS?: number | undefined;
-  /** Has no effect on the result. */
+  /** Whether a binary `upsertedId` is returned as a `Buffer`. */
   promoteBuffers?: boolean | undefined;
   /** Has no effect on the result. */
   promoteLongs?: boolean | undefined;

@@ -181,7 +181,7 @@ export class QueueFullError extends LeaseholdError {
   readonly code = 'QUEUE_FULL';
 
   /**
-   * The option `maxMembers`. The lock has this number of holders and waiters, unless there is a `cause`. With a
+   * The option `maxMembers`. The lock has at least this number of holders and waiters, unless there is a `cause`. With a
    * `cause`, the document is full, and `cause` is the server's error.
    */
   readonly maxMembers: number;

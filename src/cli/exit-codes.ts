@@ -1,6 +1,9 @@
 import { constants } from 'node:os';
 
-/** The exit codes of the command line that are not those of a command under a lock. Most are those of sysexits.h. */
+/**
+ * The exit codes of `leasehold` itself. Otherwise `run` and `elect` pass on the exit code of the program that they ran
+ * under the lock. Most of the codes are those of sysexits.h.
+ */
 export const EXIT = {
   ok: 0,
   negative: 1,

@@ -123,8 +123,9 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 });
 
 /**
- * A word that is never stored. The number of changed documents may prove that a leave gave back a lease. Then the
- * process puts this word into the answer. The word has `?` in place of the token, which the process has not read.
+ * A word that is never stored. For a group of leaves, the server answers only with the number of changed documents. If
+ * all were changed, each leave gave back a lease. The committer then makes the answer to each leave itself, with this
+ * word as its `wake`. The word has `?` in place of the token, which was not read.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 

@@ -276,10 +276,9 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Called when this process has no seat. New waiters then do not notify this process, so it cannot assume any more
-   * that no other process waits. The exception is a lock with one seat for which a request of this process waits: if no
-   * other process waited, the update that ended the seat has granted this request, so new waiters notify this process
-   * again.
+   * Called when this process has no seat. New waiters then do not notify this process, so it forgets that no other
+   * process waits. It need not forget this if the lock has one seat and a request of this process waits: if no other
+   * process waits, this request gets the free seat, and then new waiters notify this process again.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();

@@ -28,8 +28,8 @@ export interface ReplicaSetListener {
 
 /**
  * Three members. The primary appends entries to its oplog, and the other members copy them. An entry is durable when a
- * majority has it. An election chooses the member with the newest oplog among those that reach a majority, so that
- * durable entries stay.
+ * majority has it. An election chooses the candidate with the newest oplog. The candidates are a majority of the
+ * members, so one of them has every durable entry.
  */
 export class ReplicaSet {
   readonly members: readonly Member[];
@@ -41,7 +41,7 @@ export class ReplicaSet {
   /** For each pair of members, when the last message arrives: messages do not overtake each other. */
   readonly #lastArrivals = new Map<string, number>();
   readonly #isolated = new Set<Member>();
-  /** The member that has stepped down. It votes in the next election, but is no candidate. */
+  /** The member that has stepped down. In the next election it is a candidate only if its vote is needed. */
   #resigned: Member | undefined;
   #term = 0;
   #primary: Member | undefined;
@@ -169,10 +169,15 @@ export class ReplicaSet {
 
   #elect(): void {
     const voters = this.members.filter((member) => member.role !== 'down' && !this.#isolated.has(member));
-    const [first, ...others] = voters.filter((member) => member !== this.#resigned);
-    if (first === undefined || voters.length < MAJORITY) return;
+    if (voters.length < MAJORITY) {
+      this.#electIn(START_ELECTION_MS);
+      return;
+    }
+    const others = voters.filter((member) => member !== this.#resigned);
+    // If the others are no majority, they may lack a durable entry that the resigned member has.
+    const candidates = others.length < MAJORITY ? [...new Set([...others, ...voters])] : others;
     this.#resigned = undefined;
-    const winner = others.reduce((best, other) => (isNewer(other, best) ? other : best), first);
+    const winner = candidates.reduce((best, other) => (isNewer(other, best) ? other : best));
     this.#term += 1;
     this.#primary = winner;
     winner.role = 'primary';

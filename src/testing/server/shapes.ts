@@ -4,7 +4,7 @@ import { Parameter, PathParameter } from './operators/compiler.js';
 import type { ParameterValue } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
 
-/** What was compiled for a shape, and the constants and paths of one value of this shape. */
+/** One source, as {@link Shapes} splits it: what was compiled for its shape, and its own constants and paths. */
 export interface Shaped<Compiled> {
   readonly compiled: Compiled;
   readonly parameters: readonly ParameterValue[];
@@ -24,7 +24,10 @@ export class Shapes<Compiled> {
   #count = { steps: 0 };
   #first = new Step<Compiled>(this.#count);
 
-  /** @param compile - Is given the source with parameters in place of its constants and paths. */
+  /**
+   * @param compile - Is given the source with parameters in place of its constants and paths; a source with an invalid
+   *   path is given as it is.
+   */
   constructor(sort: 'expression' | 'projection', compile: (source: Value) => Compiled) {
     this.#sort = sort;
     this.#compile = compile;
