@@ -23,7 +23,10 @@ labels are shown escaped, because any process that may write to the collection c
 never printed. On the command line it is in the list of processes, so set \`MONGODB_URI\` instead.
 
 A duration is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`. Each option is also a variable, named below; an option on
-the command line outranks its variable. The variable of a switch is \`1\` or \`0\`.
+the command line outranks its variable. The variable of a switch is \`1\` or \`0\`. An empty variable is the same as none.
+
+A name that begins with \`-\` stands after \`--\`: \`leasehold show -- -x\`. The options come before it. \`run\` and \`elect\` have
+a second \`--\` before the command: \`leasehold run -n -- -x -- make\`.
 
 ## What run guarantees
 

@@ -38,12 +38,12 @@ async function main(argv: readonly string[]): Promise<number> {
         output.say(message);
       },
     });
-  const [own, command] = split(argv, (args) => define().parseOptions(args).operands[0] ?? '');
-  const program = define(command);
-  program.hook('preAction', () => {
-    output = new Output(program.opts());
-  });
   try {
+    const [own, command] = split(argv, (args) => define().parseOptions(args).operands[0] ?? '');
+    const program = define(command);
+    program.hook('preAction', () => {
+      output = new Output(program.opts());
+    });
     prepareEnvironment(program, process.env);
     await program.parseAsync(own, { from: 'user' });
     return code;
@@ -54,15 +54,18 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /**
  * The arguments of this program, and the command after `--` if the program takes one. The parser cannot separate
- * them: it takes `run -- make` for a `run` with the lock name `make` and without a command.
+ * them: it takes `run -- make` for a `run` with the lock name `make` and without a command. A word after `--` that
+ * begins with `-` is no command but a name, as in `run -- -x -- make`.
  */
 function split(
   argv: readonly string[],
   commandIn: (args: string[]) => string,
 ): readonly [own: readonly string[], command: readonly string[] | undefined] {
-  const at = argv.indexOf('--');
-  if (at < 0 || !TAKES_COMMAND.includes(commandIn(argv.slice(0, at)))) return [argv, undefined];
-  return [argv.slice(0, at), argv.slice(at + 1)];
+  const first = argv.indexOf('--');
+  if (first < 0 || !TAKES_COMMAND.includes(commandIn(argv.slice(0, first)))) return [argv, undefined];
+  const isName = argv[first + 1]?.startsWith('-') === true;
+  const at = isName ? argv.indexOf('--', first + 2) : first;
+  return at < 0 ? [argv, undefined] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
 /** Prints the error, unless the parser has printed it or a signal has ended the command. Returns the exit code. */

@@ -35,6 +35,8 @@ export interface Host {
 /** The largest limit of a semaphore. */
 const MAX_LIMIT = 2 ** 31 - 1;
 
+const DASHED_NAME = 'A name that begins with - stands after --, as in: leasehold show -- -x';
+
 /** The commands that take another command after `--`. */
 export const TAKES_COMMAND: readonly string[] = ['run', 'elect'];
 
@@ -47,7 +49,8 @@ export function defineProgram(version: string, host: Host): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       outputError: (message) => {
-        host.complain(message.trim().replace(/^error: /, ''));
+        const complaint = message.trim().replace(/^error: /, '');
+        host.complain(complaint.startsWith('unknown option') ? `${complaint}\n${DASHED_NAME}` : complaint);
       },
     })
     .exitOverride();

@@ -7,16 +7,19 @@ const OFF: readonly string[] = ['', '0', 'false', 'no', 'off'];
 
 /**
  * Prepares what the parser takes from the environment. To the parser, any value of a switch means on. So this function
- * makes the parser ignore the variable of a switch that is off. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
+ * makes the parser ignore the variable of a switch that is off, and every empty variable. Without LEASEHOLD_URI, the URI
+ * comes from MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */
 export function prepareEnvironment(program: Command, environment: NodeJS.ProcessEnv): void {
   for (const option of [program, ...program.commands].flatMap(({ options }) => options)) {
     const { envVar } = option;
-    const value = envVar === undefined ? undefined : environment[envVar];
-    if (option.long === '--uri' && value === undefined) option.env('MONGODB_URI');
-    if (envVar === undefined || value === undefined || option.required || option.optional) continue;
+    const value = envVar === undefined ? '' : (environment[envVar] ?? '');
+    const isSwitch = !option.required && !option.optional;
+    if (option.long === '--uri' && value === '') option.env('MONGODB_URI');
+    else if (value === '') delete option.envVar;
+    if (value === '' || !isSwitch) continue;
     if (OFF.includes(value.toLowerCase())) delete option.envVar;
     else if (!ON.includes(value.toLowerCase())) {
       throw new CommandFailure(EXIT.usage, `${envVar} is ${JSON.stringify(value)}; a switch is 1 or 0`);

@@ -98,6 +98,21 @@ describe.concurrent('leasehold run', () => {
     expect((await take('4', '1')).code).toBe(78);
   });
 
+  it('takes a name that begins with - after --, and the command after the next --', async () => {
+    const fleet = new Fleet();
+    const source = 'console.log(process.env.LEASEHOLD_NAME)';
+    const { code, stdout } = await fleet.call('run', '-n', '--', '-x', ...node(source));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '-x\n' });
+    expect((await fleet.call('elect', '--', '--', ...node(source))).stdout).toBe('--\n');
+    const holder = fleet.start('run', '--', '-x');
+    await untilPrinted(holder, '\n');
+    expect((await fleet.call('show', '--', '-x')).stdout).toMatch(/^-x: mutex/);
+    expect((await fleet.call('ls', '--held', '--', '-')).stdout).toContain('\n-x ');
+    expect((await fleet.call('revoke', '--why', '-w', '--', '-x')).code).toBe(0);
+    expect((await resultOf(holder)).code).toBe(76);
+    expect((await fleet.call('wait', '-w', '10s', '--', '-x')).code).toBe(0);
+  });
+
   it('is wrong configuration if the name is in use as another kind of lock', async () => {
     const fleet = new Fleet();
     untilTestEnds(await fleet.locks.acquireMutex('x'));

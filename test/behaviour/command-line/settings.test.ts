@@ -49,6 +49,10 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     [['run', 'x', '--on-loss', 'cry', '--', 'true'], /kill, warn/],
     [['run', 'x', '--colour', '--', 'true'], /unknown option '--colour'/],
     [['run', '', '--', 'true'], /name/],
+    [['run', 'x', '--uri', '--', 'true'], /--uri/],
+    [['run', 'x', '--', '-x'], /too many arguments/],
+    [['run', 'x', '--', '--', 'true'], /too many arguments/],
+    [['show', '-x'], /unknown option '-x'\n.*leasehold show -- -x/],
     [['ls', '--shared'], /unknown option/],
     [['resize', 'x', 'many'], /integer/],
     [['elect', 'x', '--observe', '--', 'true'], /--observe runs no command/],
@@ -63,6 +67,17 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     expect(code).toBe(64);
     expect(stderr).toContain('LEASEHOLD_JSON');
   });
+});
+
+it('an empty variable is the same as none', async () => {
+  const empty = Object.fromEntries(
+    ['WHY', 'TIMEOUT', 'LEASE', 'JSON', 'SHARED', 'LIMIT', 'COMMAND'].map((name) => [`LEASEHOLD_${name}`, '']),
+  );
+  const fleet = new Fleet();
+  const uri = { LEASEHOLD_URI: '', MONGODB_URI: fleet.database.uri };
+  const child = fleet.startWith({ ...empty, ...uri }, 'run', 'x', '--', 'true');
+  expect(await resultOf(child)).toMatchObject({ code: 0, stderr: '' });
+  expect(await fleet.locks.inspect('x')).toMatchObject({ kind: 'mutex' });
 });
 
 describe.concurrent('wrong configuration ends with 78', () => {
