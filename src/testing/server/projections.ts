@@ -1,10 +1,10 @@
-import { Decimal, Double, isArray, isDocument } from './values/bson-value.js';
+import { Decimal, Double, isArray, isDocument, startsWithOperator } from './values/bson-value.js';
 import type { DocumentValue, Value } from './values/bson-value.js';
 import type { Environment } from './operators/compiler.js';
 import { compile, environmentOf } from './expressions.js';
 import { FieldTree, IN_PROJECTION, compacted } from './field-tree.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
-import { Shapes } from './shapes.js';
+import { Shapes, lengthOfCut } from './shapes.js';
 import type { Shaped } from './shapes.js';
 
 type Projection = (document: DocumentValue, at: Environment) => DocumentValue;
@@ -48,11 +48,9 @@ function compileFind(fields: Value): Projection {
 }
 
 function sliceOf(path: string, value: Value): number | undefined {
-  if (!isDocument(value)) return undefined;
-  if (value.has('$elemMatch') || path.endsWith('.$'))
+  if (isDocument(value) && (value.has('$elemMatch') || path.endsWith('.$')))
     throw new NotSimulatedError(`the projection of ${path}`);
-  const count = value.get('$slice');
-  return value.size === 1 && typeof count === 'number' ? count : undefined;
+  return lengthOfCut(value);
 }
 
 function cut(document: DocumentValue, cuts: readonly (readonly [string, number])[]): DocumentValue {
@@ -95,11 +93,6 @@ function wishesOf(fields: DocumentValue, objects: readonly string[] = []): reado
     if (value.size === 0) throw new ServerError(51_270, 'An empty sub-projection is not a valid value');
     return wishesOf(value, [...objects, path]);
   });
-}
-
-function startsWithOperator(value: DocumentValue): boolean {
-  for (const name of value.keys()) return name.startsWith('$');
-  return false;
 }
 
 export function compileProjection(fields: DocumentValue): CompiledProjection {

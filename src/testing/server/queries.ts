@@ -1,4 +1,13 @@
-import { Double, Decimal, OtherValue, isArray, isDocument, isTrue, typeNameOf } from './values/bson-value.js';
+import {
+  Double,
+  Decimal,
+  OtherValue,
+  isArray,
+  isDocument,
+  isTrue,
+  startsWithOperator,
+  typeNameOf,
+} from './values/bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { compareValues, typeRank } from './values/comparison.js';
 import type { Environment } from './operators/compiler.js';
@@ -63,13 +72,8 @@ function clausesOf(operator: string, argument: Value): readonly Predicate[] {
 
 function compileField(path: string, value: Value): Predicate {
   const names = path.split('.');
-  if (!isDocument(value) || !isOperators(value)) return anyElement(names, equalTo(value));
+  if (!isDocument(value) || !startsWithOperator(value)) return anyElement(names, equalTo(value));
   return compileOperators(names, value);
-}
-
-function isOperators(value: DocumentValue): boolean {
-  for (const name of value.keys()) return name.startsWith('$');
-  return false;
 }
 
 function compileOperators(names: readonly string[], operators: DocumentValue): Predicate {
@@ -117,7 +121,7 @@ function negation(names: readonly string[], argument: Value): Predicate {
   if (pattern !== undefined) return not(anyElement(names, testOf(pattern)));
   if (!isDocument(argument) || argument.size === 0)
     throw new ServerError(BAD_VALUE, '$not needs a regex or a document');
-  if (!isOperators(argument)) throw new ServerError(BAD_VALUE, 'unknown operator in $not');
+  if (!startsWithOperator(argument)) throw new ServerError(BAD_VALUE, 'unknown operator in $not');
   return not(compileOperators(names, argument));
 }
 
@@ -166,7 +170,7 @@ function oneOf(operator: string, argument: Value): Test {
     return (element) => strings.has(element instanceof OtherValue ? symbolText(element) : element);
   }
   const tests = argument.map((value) => {
-    if (isDocument(value) && isOperators(value))
+    if (isDocument(value) && startsWithOperator(value))
       throw new ServerError(BAD_VALUE, `cannot nest $ under ${operator}`);
     return equalTo(value);
   });

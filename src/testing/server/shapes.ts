@@ -1,4 +1,4 @@
-import { Decimal, Double, isArray, isDocument } from './values/bson-value.js';
+import { Decimal, Double, isArray, isDocument, startsWithOperator } from './values/bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { Parameter, PathParameter } from './operators/compiler.js';
 import type { ParameterValue } from './operators/compiler.js';
@@ -109,7 +109,7 @@ class Reader<Compiled> {
       this.#follow(name);
       const fixed = fixedIn(value);
       if (fixed !== undefined) this.#follow(fixed);
-      else if (isDocument(value) && !isOperator(value)) this.readProjection(value);
+      else if (isDocument(value) && !startsWithOperator(value)) this.readProjection(value);
       else this.readExpression(value, false);
     }
     this.#follow(END_OF_OBJECT);
@@ -177,7 +177,7 @@ class Parameters {
     const replaced = new Map<string, Value>();
     for (const [name, value] of fields) {
       if (fixedIn(value) !== undefined) replaced.set(name, value);
-      else if (isDocument(value) && !isOperator(value)) replaced.set(name, this.#inProjection(value));
+      else if (isDocument(value) && !startsWithOperator(value)) replaced.set(name, this.#inProjection(value));
       else replaced.set(name, this.#inExpression(value, false));
     }
     return replaced;
@@ -225,7 +225,7 @@ function isConstantList(array: ArrayValue): boolean {
 }
 
 /** The number of elements to which a projection cuts an array; `undefined`: the value is no cut. */
-function lengthOfCut(value: Value): number | undefined {
+export function lengthOfCut(value: Value): number | undefined {
   const length = isDocument(value) && value.size === 1 ? value.get('$slice') : undefined;
   return typeof length === 'number' ? length : undefined;
 }
@@ -239,11 +239,6 @@ function fixedIn(value: Value): string | undefined {
   const length = lengthOfCut(value);
   return length === undefined ? undefined : `cut ${String(length)}`;
 }
-
-const isOperator = (value: DocumentValue): boolean => {
-  for (const name of value.keys()) return name.startsWith('$');
-  return false;
-};
 
 /** The most paths in the cache. */
 const MAX_PATHS = 10_000;

@@ -1,4 +1,4 @@
-import { isArray, isDocument, typeNameOf } from './values/bson-value.js';
+import { isArray, isDocument, startsWithOperator, typeNameOf } from './values/bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { compareValues } from './values/comparison.js';
 import { compile, environmentOf } from './expressions.js';
@@ -115,15 +115,10 @@ function setStage(name: string, argument: Value): Stage {
 function addComputed(tree: FieldTree, fields: DocumentValue, prefix: string): void {
   for (const [name, value] of fields) {
     const path = `${prefix}${name}`;
-    if (!isDocument(value) || isExpression(value)) tree.add(path, compile(value));
+    if (!isDocument(value) || startsWithOperator(value)) tree.add(path, compile(value));
     else if (value.size === 0) throw new ServerError(40_180, `an empty object is not a valid value: ${path}`);
     else addComputed(tree, value, `${path}.`);
   }
-}
-
-export function isExpression(value: DocumentValue): boolean {
-  for (const name of value.keys()) return name.startsWith('$');
-  return false;
 }
 
 function unsetStage(argument: Value): Stage {

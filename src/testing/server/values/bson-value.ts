@@ -89,6 +89,12 @@ export const isArray = (value: Value | undefined): value is ArrayValue => Array.
 
 export const isDocument = (value: Value | undefined): value is DocumentValue => value instanceof Map;
 
+/** Whether the first field is an operator: an expression and a condition of a query are such documents. */
+export function startsWithOperator(value: DocumentValue): boolean {
+  for (const name of value.keys()) return name.startsWith('$');
+  return false;
+}
+
 export const isNumber = (value: Value | undefined): value is NumberValue =>
   typeof value === 'number' ||
   typeof value === 'bigint' ||
