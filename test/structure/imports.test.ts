@@ -10,39 +10,21 @@ const files = sourceFiles('src');
 
 const imports = files.flatMap((file) => file.imports);
 
+/** What the engine of a provider connects. The entry and the provider name types of these, too. */
+const ENGINE: readonly string[] = ['election', 'admin', 'primitives', 'lease', 'store', 'protocol'];
+
 /** The layers that each layer may import, besides itself and the files that every layer may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
-  index: [
-    'provider',
-    'quorum',
-    'fencing',
-    'schedule',
-    'election',
-    'admin',
-    'primitives',
-    'lease',
-    'store',
-    'protocol',
-  ],
+  index: ['provider', 'quorum', 'fencing', 'schedule', ...ENGINE],
   cli: ['index'],
   fencing: ['lease'],
   testing: ['protocol'],
   'node-cron': ['provider', 'engine-of', 'engine', 'schedule', 'lease', 'store', 'protocol'],
   quorum: ['engine', 'primitives', 'lease', 'store', 'protocol'],
   'engine-of': ['engine'],
-  provider: [
-    'engine-of',
-    'engine',
-    'schedule',
-    'election',
-    'admin',
-    'primitives',
-    'lease',
-    'store',
-    'protocol',
-  ],
+  provider: ['engine-of', 'engine', 'schedule', ...ENGINE],
   schedule: ['election', 'lease', 'store', 'protocol'],
-  engine: ['election', 'admin', 'primitives', 'lease', 'store', 'protocol'],
+  engine: ENGINE,
   election: ['primitives', 'lease', 'store', 'protocol'],
   admin: ['store', 'protocol'],
   primitives: ['lease', 'store', 'protocol'],
