@@ -11,6 +11,9 @@ export const quoted = (name: string): string => JSON.stringify(shortened(name));
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 
+/** What was thrown, as a text. */
+export const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? `: ${shortened(cause.message)}` : '';
 

@@ -2,6 +2,7 @@ import type { Db, MongoClient } from 'mongodb';
 
 import type { LockProvider } from '../index.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
+import { rejectedBy } from './interruption.js';
 import { Output } from './output.js';
 import type { OutputOptions } from './output.js';
 
@@ -125,21 +126,16 @@ function databaseName(given: string | undefined, uri: string): string {
 }
 
 async function connectWithin(client: MongoClient, boundMs: number, signal?: AbortSignal): Promise<void> {
-  const limit = AbortSignal.timeout(boundMs);
-  const ended = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-  await new Promise<void>((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      reject(error instanceof Error ? error : new Error(String(error)));
-    };
-    ended.addEventListener('abort', () => {
-      if (signal?.aborted === true) fail(signal.reason);
-      else fail(new CommandFailure(EXIT.unavailable, `no server answered within ${boundMs} ms`));
-    });
-    client.connect().then(() => {
-      resolve();
-    }, fail);
-    if (signal?.aborted === true) fail(signal.reason);
-  });
+  const limit = new AbortController();
+  const timer = setTimeout(() => {
+    limit.abort(new CommandFailure(EXIT.unavailable, `no server answered within ${boundMs} ms`));
+  }, boundMs);
+  const ends = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
+  try {
+    await Promise.race([client.connect(), rejectedBy(ends)]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Waits until `ending` settles, for at most `boundMs`. The process exits afterwards, so a failure is ignored. */

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Document } from 'mongodb';
 
+import { textOf } from '../error-text.js';
 import type { Session } from './connection.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
@@ -66,7 +67,7 @@ export async function checkChangeStreams({ db, collectionName }: Session): Promi
     return ok('a change stream opens, so waiters learn of their grants at once');
   } catch (error) {
     return warn(
-      `no change stream opens, so waiters poll: ${error instanceof Error ? error.message : String(error)}`,
+      `no change stream opens, so waiters poll: ${textOf(error)}`,
       'Use a replica set, and grant changeStream on the collection.',
     );
   } finally {
@@ -83,7 +84,10 @@ export async function checkPrivileges({ db, collectionName }: Session): Promise<
   const status = await db.admin().command({ connectionStatus: 1, showPrivileges: true, ...BOUND });
   const { authenticatedUsers, authenticatedUserPrivileges } = (status as { authInfo: AuthInfo }).authInfo;
   if (authenticatedUsers.length === 0) {
-    return warn('no user: whoever reaches the server may change every lock', 'Turn on access control.');
+    return warn(
+      'access control is off: every client of the server may change every lock',
+      'Turn on access control.',
+    );
   }
   const covers = ({ resource }: Privilege): boolean =>
     resource.anyResource === true ||

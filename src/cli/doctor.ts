@@ -1,3 +1,4 @@
+import { textOf } from '../error-text.js';
 import type { CommonOptions, Session } from './connection.js';
 import { openSession } from './connection.js';
 import { checkClocks, checkRoundTrip, checkWrite } from './doctor-times.js';
@@ -53,7 +54,7 @@ async function findingOf(run: Check, session: Session): Promise<Finding> {
   try {
     return await run(session);
   } catch (error) {
-    const detail = `the check failed: ${error instanceof Error ? error.message : String(error)}`;
+    const detail = `the check failed: ${textOf(error)}`;
     return { status: 'fail', detail, advice: 'Mend the cause, and check again.' };
   }
 }

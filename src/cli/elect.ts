@@ -1,9 +1,10 @@
+import { textOf } from '../error-text.js';
 import type { LeaderElection, LeaderInfo, LockHandle } from '../index.js';
 import { openSession } from './connection.js';
 import type { CommonOptions, Session } from './connection.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
 import { doGuarded } from './guarded-work.js';
-import { Interruption } from './interruption.js';
+import { Interruption, rejectedBy } from './interruption.js';
 
 export interface ElectOptions extends CommonOptions {
   readonly value?: string | undefined;
@@ -56,14 +57,9 @@ async function lead(
     },
   });
   election.on('error', (error) => {
-    output.say(error instanceof Error ? error.message : String(error));
+    output.say(textOf(error));
   });
-  const interrupted = new Promise<never>((_, reject) => {
-    interruption.signal.addEventListener('abort', () => {
-      reject(interruption.signal.reason as Error);
-    });
-    if (interruption.signal.aborted) reject(interruption.signal.reason as Error);
-  });
+  const interrupted = rejectedBy(interruption.signal);
   try {
     await Promise.race([election.start(), interrupted]);
     return await Promise.race([work, interrupted]);

@@ -1,5 +1,6 @@
 // What `run` and `elect` do while they hold a seat: the command runs, or the token is printed and nothing runs.
 
+import { textOf } from '../error-text.js';
 import type { LockHandle } from '../index.js';
 import { ChildCommand } from './child-command.js';
 import { codeOfSignal, CommandFailure, EXIT } from './exit-codes.js';
@@ -28,14 +29,14 @@ export async function doGuarded(work: GuardedWork): Promise<number> {
   const loss = new AbortController();
   const onLost = ({ target }: Event): void => {
     if (loss.signal.aborted) return;
-    output.say(reasonOf(target as AbortSignal));
+    output.say(textOf((target as AbortSignal).reason));
     loss.abort();
   };
   const signals = [hold.signal, hold.releaseRequested];
   for (const signal of signals) signal.addEventListener('abort', onLost);
   try {
     const over = signals.find(({ aborted }) => aborted);
-    if (over !== undefined) throw new CommandFailure(EXIT.lost, reasonOf(over));
+    if (over !== undefined) throw new CommandFailure(EXIT.lost, textOf(over.reason));
     const code = await (work.command === undefined
       ? holdUntilSignal(work, loss.signal)
       : runCommand(work, work.command, loss.signal));
@@ -82,6 +83,3 @@ async function holdUntilSignal(
     if (interruption.signal.aborted) resolve(EXIT.ok);
   });
 }
-
-const reasonOf = ({ reason }: AbortSignal): string =>
-  reason instanceof Error ? reason.message : String(reason);

@@ -13,6 +13,17 @@ export class Interrupted extends CommandFailure {
   }
 }
 
+/** A promise that rejects with the reason of the signal as soon as that has aborted. */
+export function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = (): void => {
+      reject(signal.reason as Error);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+  });
+}
+
 /**
  * Catches the signals of this process while a command waits or holds a lock. A signal aborts `signal`, unless it is
  * diverted to a child.

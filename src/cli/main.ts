@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 
 import { CommanderError } from 'commander';
 
+import { textOf } from '../error-text.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { Interrupted } from './interruption.js';
 import { Output } from './output.js';
@@ -17,7 +18,11 @@ const LINGER_MS = 1_000;
 /** The exit code of a process that SIGPIPE has ended. */
 const BROKEN_PIPE = 141;
 
-let output = new Output({ uri: process.env['LEASEHOLD_URI'] ?? process.env['MONGODB_URI'] });
+/** Before the arguments are parsed, any of them that looks like a URI may have a secret. */
+const { LEASEHOLD_URI, MONGODB_URI } = process.env;
+const uri = [...process.argv, LEASEHOLD_URI, MONGODB_URI].find((each) => each?.includes('://'));
+
+let output = new Output({ uri });
 
 process.stdout.on('error', onOutputError);
 process.stderr.on('error', () => undefined);
@@ -72,14 +77,14 @@ function split(
 function failed(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const code = exitCodeOf(error);
-  if (!(error instanceof Interrupted)) output.say(textOf(error, code));
+  if (!(error instanceof Interrupted)) output.say(messageFor(error, code));
   return code;
 }
 
 /** The text of an error. For an internal error, the text is the stack, because only the stack shows the origin. */
-function textOf(error: unknown, code: number): string {
-  if (!(error instanceof Error)) return String(error);
-  return code === EXIT.internal ? (error.stack ?? error.message) : error.message;
+function messageFor(error: unknown, code: number): string {
+  const stack = code === EXIT.internal && error instanceof Error ? error.stack : undefined;
+  return stack ?? textOf(error);
 }
 
 function versionOfPackage(): string {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CommandFailure, EXIT } from './exit-codes.js';
 
 const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
-const OFF: readonly string[] = ['', '0', 'false', 'no', 'off'];
+const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 
 /**
  * Prepares what the parser takes from the environment. To the parser, any value of a switch means on. So this function

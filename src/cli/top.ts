@@ -1,3 +1,4 @@
+import { textOf } from '../error-text.js';
 import type { LockSnapshot } from '../index.js';
 import { openSession } from './connection.js';
 import type { CommonOptions, Session } from './connection.js';
@@ -71,8 +72,8 @@ async function frame(
       ...output.tableLines(LOCK_HEAD, snapshots.map(lockCells), columns),
     ];
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return (columns) => output.tableLines(['unavailable, reconnecting'], [[{ text: message }]], columns);
+    return (columns) =>
+      output.tableLines(['unavailable, reconnecting'], [[{ text: textOf(error) }]], columns);
   }
 }
 

@@ -1,6 +1,6 @@
 import { LockLostError, StoreUnavailableError } from '../errors.js';
 import { LeaseholdError } from '../leasehold-error.js';
-import { shortened } from '../error-text.js';
+import { shortened, textOf } from '../error-text.js';
 import { outcomeOfError } from '../store/outcome.js';
 
 /** A store did not do what was asked: for example, it did not grant or confirm a seat. */
@@ -28,7 +28,7 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };
   const last = cause instanceof Error ? cause : error;
-  return last instanceof Error ? shortened(last.message) : String(last);
+  return shortened(textOf(last));
 }
 
 /**

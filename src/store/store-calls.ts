@@ -3,6 +3,7 @@ import { momentNow, turnOver } from '../clock.js';
 import type { Clock, Moment, Timer } from '../clock.js';
 import { clientOf } from '../driver-types.js';
 import type { DriverCommandOptions, DriverDb } from '../driver-types.js';
+import { textOf } from '../error-text.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import { AnswerLog } from './answer-log.js';
@@ -173,11 +174,8 @@ export class StoreCalls {
     const failure = outcomeOfError(error);
     const short = this.shortened(error, during === 'index' ? 'createIndex' : 'find, insert and update');
     if (failure.type === 'unknown' || !isNotImplemented(error)) return { ...failure, error: short };
-    const why = short instanceof Error ? short.message : String(short);
-    return {
-      ...failure,
-      error: new UnsupportedServerError(null, `The server lacks what locks need: ${why}`, short),
-    };
+    const detail = `The server lacks what locks need: ${textOf(short)}`;
+    return { ...failure, error: new UnsupportedServerError(null, detail, short) };
   }
 }
 

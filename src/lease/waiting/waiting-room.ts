@@ -8,6 +8,7 @@
 // - `WaitingRoom` has the waits of all locks, passes each answer and each wake-up on, and decides whether to listen.
 
 import type { Clock, Moment, Timer } from '../../clock.js';
+import { textOf } from '../../error-text.js';
 import { UnsupportedServerError } from '../../errors.js';
 import type { Poll } from '../../protocol/pipeline/polls.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
@@ -234,8 +235,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   streamRequiredButRefused(error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
-    const detail = `The option wakeups: 'change-stream' needs a change stream, and none can be opened: ${why}`;
+    const detail = `The option wakeups: 'change-stream' needs a change stream, and none can be opened: ${textOf(error)}`;
     for (const lock of [...this.#locks.values()]) {
       lock.fail(new UnsupportedServerError(lock.name, detail, error));
     }

@@ -1,4 +1,5 @@
 import type { Document } from 'mongodb';
+import { textOf } from '../../error-text.js';
 import { naming, readWake, readWakeWord } from '../../protocol/wake.js';
 import { mayBeRefusedByDriver } from '../outcome.js';
 import { WAKE_OF_EVENT } from './stream-cursor.js';
@@ -55,7 +56,7 @@ export class WakeStream {
           listener.streamRequiredButRefused(error);
           return;
         }
-        report('wakeups', { mode: 'polling', why: error instanceof Error ? error.message : String(error) });
+        report('wakeups', { mode: 'polling', why: textOf(error) });
         listener.onNoStream();
         if (by !== 'settings') listener.onGap();
       },

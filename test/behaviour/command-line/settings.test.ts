@@ -71,7 +71,10 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
 
 it('an empty variable is the same as none', async () => {
   const empty = Object.fromEntries(
-    ['WHY', 'TIMEOUT', 'LEASE', 'JSON', 'SHARED', 'LIMIT', 'COMMAND'].map((name) => [`LEASEHOLD_${name}`, '']),
+    ['WHY', 'TIMEOUT', 'LEASE', 'JSON', 'SHARED', 'LIMIT', 'COMMAND'].map((name) => [
+      `LEASEHOLD_${name}`,
+      '',
+    ]),
   );
   const fleet = new Fleet();
   const uri = { LEASEHOLD_URI: '', MONGODB_URI: fleet.database.uri };
@@ -148,6 +151,12 @@ describe('the password of the URI is never printed', () => {
     expect(stderr.length).toBeGreaterThan(20);
     expect(stdout + stderr).not.toMatch(/cret/);
   });
+});
+
+it('the password of a URI in the wrong place of the command line is not printed', async () => {
+  const { code, stdout, stderr } = await call(['ls', 'x', 'mongodb://user:s3cret@127.0.0.1:9/app']);
+  expect(code).toBe(64);
+  expect(stdout + stderr).not.toContain('s3cret');
 });
 
 describe('a user who may not', () => {
