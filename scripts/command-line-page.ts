@@ -22,7 +22,7 @@ Data goes to stdout, messages go to stderr. With \`--json\`, each row is one obj
 labels are shown escaped, because any process that may write to the collection chooses them. The password of the URI is
 never printed. On the command line it is in the list of processes, so set \`MONGODB_URI\` instead.
 
-A duration is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`. Each option is also a variable, named below; an option on
+A duration is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`, and at most \`596h\`. Each option is also a variable, named below; an option on
 the command line outranks its variable. The variable of a switch is \`1\` or \`0\`. An empty variable is the same as none.
 
 A name that begins with \`-\` stands after \`--\`: \`leasehold show -- -x\`. The options come before it. \`run\` and \`elect\` have
@@ -30,7 +30,8 @@ a second \`--\` before the command: \`leasehold run -n -- -x -- make\`.
 
 ## What run guarantees
 
-- The command starts when the lock is held. The lock is released when the command has ended.
+- The command starts when the lock is held. The lock is released when the command has ended, or later with
+  \`--hold-at-least\`.
 - The command gets stdin, stdout and stderr, and \`LEASEHOLD_NAME\` and \`LEASEHOLD_TOKEN\`: the name of the lock and the
   [fencing token](fencing.md).
 - If the lock is lost or revoked, the command gets SIGTERM at once, and SIGKILL after \`--kill-after\`. The exit code is 76. With
@@ -51,6 +52,34 @@ a second \`--\` before the command: \`leasehold run -n -- -x -- make\`.
 
 \`elect\` is the same for one term of an election. The seat of the leader stays taken until the command has ended, or until
 the lease is over after a loss.
+
+## One crontab line on many machines
+
+\`\`\`
+*/5 * * * * leasehold run report -n -E 0 --hold-at-least 1m --lease 1m -- /usr/local/bin/report
+\`\`\`
+
+Each machine tries at each instant. One of them gets the lock and runs the command. The others find the lock busy and end
+at once (\`-n\`). With \`-E 0\` they end with 0 and print nothing, so cron sends no mail.
+
+- **Set \`--hold-at-least\`.** Without it, a machine that tries after the end of a short command finds the lock free, and
+  runs the command again.
+- **An instant runs once at most if all machines try within that time**, counted from the first one. Differences of the
+  clocks, the start of the process and the connection to the server are part of it: one minute is plenty for machines
+  with NTP.
+- **It must be shorter than the time between two instants**, and by more than those differences. A machine that tries
+  while the lock is still held for the last instant does not run.
+- If the command takes longer than the time between two instants, the instants in between run nowhere.
+- If the machine that runs the command dies, the lock stays taken until the lease is over, and the instant is not run
+  again. Keep \`--lease\` as long as \`--hold-at-least\` or longer, so that the promise holds in this case too.
+- If no machine reaches the server, the instant runs nowhere: each of them ends with 69 and says so, and cron sends that.
+- A signal to \`leasehold\` and a revocation end the time early. So does a loss of the lock: the exit code is then 76.
+
+cron sets few variables and a short \`PATH\`: set \`MONGODB_URI\` in the crontab, and write whole paths. A
+[scheduled job](scheduled-jobs.md) claims each instant in the store instead. It needs no such bound, and it reports the
+instants that it has missed.
+
+## Servers that do not answer
 
 A server that does not answer is exit code 69 within 20 seconds. With \`-w\` it is 69 when the time is up, but each command
 gives a server at least one second. If the time is up while the lock is busy, the code is 75. If the store answered first and

@@ -82,12 +82,15 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
       await within(CLOSE_MS, locks.close({ drainMs: DRAIN_MS }));
       await within(CLOSE_MS, client.close());
     };
+    const { credentials } = client.options;
     const clientOf = (host: string, ms: number): MongoClient =>
       new Client(uriOf(uri, host), {
         serverSelectionTimeoutMS: ms,
         connectTimeoutMS: ms,
         socketTimeoutMS: ms,
+        // A URI with +srv takes these from DNS.
         tls: client.options.tls,
+        ...(credentials === undefined ? {} : { authSource: credentials.source }),
         directConnection: true,
       });
     return { client, db, collectionName, locks, output, clientOf, [Symbol.asyncDispose]: dispose };
@@ -117,10 +120,16 @@ async function loadDriver(): Promise<typeof import('mongodb')> {
   }
 }
 
+// eslint-disable-next-line no-control-regex -- The server refuses the character of code 0.
+const FORBIDDEN_IN_DATABASE = /[\0/\\. "$]|^.{64}/su;
+
 /** Requires a name: without one, the driver would use the database `test`, and users would share locks by accident. */
 function databaseName(given: string | undefined, uri: string): string {
   const [, inUri] = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]+)/.exec(uri) ?? [];
   const name = given ?? (inUri === undefined ? '' : decodeURIComponent(inUri));
+  if (FORBIDDEN_IN_DATABASE.test(name)) {
+    throw new CommandFailure(EXIT.configuration, `${JSON.stringify(name)} is no legal name of a database`);
+  }
   if (name !== '') return name;
   throw new CommandFailure(EXIT.configuration, 'no database is named: give --db, or name it in the URI');
 }

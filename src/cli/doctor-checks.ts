@@ -52,10 +52,10 @@ export async function checkTopology({ db }: Session): Promise<Finding> {
       'Start the server with --replSet, and call rs.initiate(). One member is enough for that.',
     );
   }
-  const members = `replica set ${setName}, ${hosts.length} data-bearing members`;
+  const members = `replica set ${setName}, ${hosts.length} data-bearing ${hosts.length === 1 ? 'member' : 'members'}`;
   if (hosts.length >= 3) return ok(members);
   return warn(
-    `${members}: locks cannot be used while one of them is away`,
+    `${members}: locks cannot be used while ${hosts.length === 1 ? 'it' : 'one of them'} is away`,
     'Three members survive the loss of one.',
   );
 }

@@ -28,7 +28,9 @@ export async function checkClocks(session: Session): Promise<Finding> {
   const { hosts = [] } = (await session.db.admin().command({ hello: 1 })) as { hosts?: readonly string[] };
   const readings = await Promise.all(hosts.map((host) => clockOf(session, host)));
   const known = readings.flatMap(({ aheadMs }) => (aheadMs === null ? [] : [aheadMs]));
-  if (known.length === 0) return ok('no member of a replica set to compare');
+  if (readings.length === 0) return ok('no member of a replica set to compare');
+  const unheard = 'Find out why a member does not answer.';
+  if (known.length === 0) return warn('no member answers, so no clock was compared', unheard);
   const apartMs = Math.max(...known) - Math.min(...known);
   const detail = readings.map(({ host, aheadMs }) => `${host} ${shownOffset(aheadMs)}`).join(', ');
   const among = `${detail} against this machine; the members are ${shownDuration(apartMs)} apart`;
@@ -36,7 +38,7 @@ export async function checkClocks(session: Session): Promise<Finding> {
   if (apartMs >= ALLOWANCE_MS) {
     return fail(`${among}: after a failover a lease may end early, and two processes hold one lock`, advice);
   }
-  if (known.length < readings.length) return warn(among, 'Find out why a member does not answer.');
+  if (known.length < readings.length) return warn(among, unheard);
   // Leases go by the clock of the server. A wrong clock of this machine only makes logs hard to compare.
   if (known.some((aheadMs) => Math.abs(aheadMs) >= ALLOWANCE_MS))
     return warn(among, 'Run NTP or chrony on this machine too.');

@@ -64,7 +64,10 @@ async function runCommand(
   };
   if (loss.aborted) onLost();
   else loss.addEventListener('abort', onLost);
-  return await child.ended;
+  const code = await child.ended;
+  // The number of an ended process may soon be that of another one.
+  interruption.divert(() => undefined);
+  return code;
 }
 
 async function holdUntilSignal(

@@ -2,6 +2,9 @@ import { codeOfSignal, CommandFailure } from './exit-codes.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE'] as const;
 
+/** Those that ask this process to end. */
+const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGPIPE'];
+
 type CaughtSignal = (typeof SIGNALS)[number];
 
 export class Interrupted extends CommandFailure {
@@ -30,6 +33,7 @@ export function rejectedBy(signal: AbortSignal): Promise<never> {
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
+  readonly #ending = new AbortController();
   #divertedTo: ((signalName: CaughtSignal) => void) | undefined;
 
   constructor() {
@@ -39,6 +43,11 @@ export class Interruption implements Disposable {
   /** Aborts with an {@link Interrupted}. */
   get signal(): AbortSignal {
     return this.#controller.signal;
+  }
+
+  /** Aborts at the first signal that asks this process to end, also if the signal is diverted. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
   /** From now on, signals go to the function and abort nothing. */
@@ -51,6 +60,7 @@ export class Interruption implements Disposable {
   }
 
   readonly #caught = (name: NodeJS.Signals): void => {
+    if (ENDING.includes(name)) this.#ending.abort();
     if (this.#divertedTo !== undefined) this.#divertedTo(name as CaughtSignal);
     else this.#controller.abort(new Interrupted(name as CaughtSignal));
   };

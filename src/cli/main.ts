@@ -27,6 +27,10 @@ let output = new Output({ uri });
 process.stdout.on('error', onOutputError);
 process.stderr.on('error', () => undefined);
 showWarnings();
+process.on('uncaughtException', (error) => {
+  output.say(messageFor(error, EXIT.internal));
+  process.exit(EXIT.internal);
+});
 process.exitCode = await main(process.argv.slice(2));
 setTimeout(() => process.exit(), LINGER_MS).unref();
 
@@ -101,10 +105,11 @@ function showWarnings(): void {
 }
 
 /**
- * Called when stdout fails. If the reader of stdout is gone and the command catches signals, the command gets SIGPIPE,
- * and so releases its lock. Otherwise the program ends at once.
+ * Called when stdout fails. If the command catches signals, it gets SIGPIPE, and so releases its lock. Otherwise the
+ * program ends at once.
  */
-function onOutputError({ code }: NodeJS.ErrnoException): void {
-  if (code === 'EPIPE' && process.listenerCount('SIGPIPE') > 0) process.emit('SIGPIPE', 'SIGPIPE');
+function onOutputError({ code, message }: NodeJS.ErrnoException): void {
+  if (code !== 'EPIPE') output.say(`cannot write to stdout: ${message}`);
+  if (process.listenerCount('SIGPIPE') > 0) process.emit('SIGPIPE', 'SIGPIPE');
   else process.exit(code === 'EPIPE' ? BROKEN_PIPE : EXIT.internal);
 }

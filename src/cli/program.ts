@@ -14,12 +14,12 @@ import {
 } from './command-options.js';
 import type { CommonOptions } from './connection.js';
 import type { ElectOptions } from './elect.js';
-import { EXIT } from './exit-codes.js';
+import { EXIT, EXIT_CODE_MEANINGS } from './exit-codes.js';
 import type { LsOptions } from './ls.js';
 import type { RevokeCommandOptions } from './revoke.js';
 import type { RunOptions } from './run.js';
 import type { TopOptions } from './top.js';
-import { integer } from './values.js';
+import { duration, integer } from './values.js';
 import type { WaitOptions } from './wait.js';
 
 /** What the definitions of the commands need of the process that runs a command. */
@@ -54,6 +54,7 @@ export function defineProgram(version: string, host: Host): Command {
       },
     })
     .exitOverride();
+  program.addHelpText('after', `\nExit codes:\n${EXIT_CODE_LINES}`);
   for (const each of commonOptions()) program.addOption(each);
   defineRun(program, host);
   defineElect(program, host);
@@ -62,6 +63,10 @@ export function defineProgram(version: string, host: Host): Command {
   defineSetup(program, host);
   return program;
 }
+
+const EXIT_CODE_LINES = EXIT_CODE_MEANINGS.map(
+  ([code, meaning]) => `  ${code.padEnd(10)} ${meaning.replaceAll('`', '')}`,
+).join('\n');
 
 const examples = (...calls: readonly string[]): string =>
   `\nExamples:\n${calls.map((call) => `  leasehold ${call}`).join('\n')}`;
@@ -91,6 +96,12 @@ function defineRun(program: Command, { command: given, act }: Host): void {
     )
     .addOption(option('--why <text>', 'what the lock is held for; other processes see it'))
     .addOption(leaseOption())
+    .addOption(
+      option(
+        '--hold-at-least <duration>',
+        'keep the lock for this time, also if the command has ended',
+      ).argParser(duration),
+    )
     .addOption(killOption())
     .addOption(
       option('--on-loss <action>', 'what to do with the command if the lock is lost')
@@ -102,6 +113,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
       'after',
       examples(
         'run nightly-report -n -- ./report.sh',
+        'run nightly-report -n -E 0 --hold-at-least 30s -- ./report.sh',
         'run deploy -w 5m --why "release 42" -- make deploy',
         'run catalogue -s -c "cp -r catalogue /backup"',
         'run imports --limit 3 -- node import.js',

@@ -1,6 +1,6 @@
 import { openSession } from './connection.js';
 import type { CommonOptions } from './connection.js';
-import { EXIT } from './exit-codes.js';
+import { CommandFailure, EXIT } from './exit-codes.js';
 
 /** Sets the limit of a stored semaphore. */
 export async function resize(name: string, limit: number, options: CommonOptions): Promise<number> {
@@ -10,6 +10,10 @@ export async function resize(name: string, limit: number, options: CommonOptions
   if (before === null) {
     output.say(`no semaphore ${JSON.stringify(name)} is stored; its first use sets the limit`);
     return EXIT.negative;
+  }
+  // The library would take over a lock of another kind that nobody uses.
+  if (before.kind !== 'semaphore') {
+    throw new CommandFailure(EXIT.configuration, `${JSON.stringify(name)} is no semaphore: ${before.kind}`);
   }
   await locks.createSemaphore(name, limit, { whenLimitDiffers: 'follow' }).resize(limit);
   if (output.isJson) output.row((await locks.inspect(name)) ?? before);

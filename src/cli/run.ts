@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { AcquireOptions, LockHandle, LockProvider } from '../index.js';
 import { openSession } from './connection.js';
 import type { CommonOptions } from './connection.js';
@@ -15,6 +17,7 @@ export interface RunOptions extends CommonOptions {
   readonly conflictExitCode: number;
   readonly why?: string | undefined;
   readonly lease: number;
+  readonly holdAtLeast?: number | undefined;
   readonly killAfter: number;
   readonly onLoss: 'kill' | 'warn';
   readonly command?: string | undefined;
@@ -30,6 +33,9 @@ export async function run(
   if (options.permits !== undefined && options.limit === undefined) {
     throw new CommandFailure(EXIT.usage, '--permits needs --limit');
   }
+  if (options.holdAtLeast !== undefined && command === undefined) {
+    throw new CommandFailure(EXIT.usage, '--hold-at-least needs a command');
+  }
   const timeoutMs = options.nonblock === true ? 0 : options.timeout;
   const startedMs = performance.now();
   using interruption = new Interruption();
@@ -44,20 +50,32 @@ export async function run(
     hold = await acquire(session.locks, name, options, request);
   } catch (error) {
     if (exitCodeOf(error) !== EXIT.busy) throw error;
+    // With -E 0, a busy lock is no failure: cron sends a mail if anything is printed.
+    if (options.conflictExitCode === EXIT.ok) return EXIT.ok;
     throw new CommandFailure(options.conflictExitCode, (error as Error).message, { cause: error });
   }
-  const { killAfter: killAfterMs, onLoss } = options;
+  const heldSinceMs = performance.now();
+  const { killAfter: killAfterMs, onLoss, holdAtLeast: atLeastMs = 0 } = options;
   const { output } = session;
   let wasHeld: boolean;
   let code: number;
   try {
     code = await doGuarded({ hold, command, killAfterMs, onLoss, interruption, output });
+    const restMs = atLeastMs - (performance.now() - heldSinceMs);
+    if (restMs > 0) await keep(hold, restMs, interruption.ending);
   } finally {
     wasHeld = await hold.release();
   }
   if (wasHeld || code === EXIT.lost) return code;
-  output.say('the lock was lost before the command had ended');
+  const ended = atLeastMs > 0 ? 'the command or --hold-at-least' : 'the command';
+  output.say(`the lock was lost before ${ended} had ended`);
   return EXIT.lost;
+}
+
+/** Keeps the lock although its command has ended. A signal, a revocation or a loss ends this early. */
+async function keep(hold: LockHandle, restMs: number, ending: AbortSignal): Promise<void> {
+  const signal = AbortSignal.any([ending, hold.signal, hold.releaseRequested]);
+  await delay(restMs, undefined, { signal }).catch(() => undefined);
 }
 
 function acquire(

@@ -2,13 +2,18 @@ import { InvalidArgumentError } from 'commander';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Reads `250ms`, `30s`, `5m` or `2h` as milliseconds; also a plain 0. */
+/** The longest time of a timer of Node.js, which fires at once for a longer one. */
+const MAX_MS = 2 ** 31 - 1;
+
+/** Reads `250ms`, `30s`, `5m` or `2h` as whole milliseconds, rounded up; also a plain 0. */
 export function duration(text: string): number {
   if (text === '0') return 0;
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
   const ms = Number(amount) * (UNITS[unit] ?? Number.NaN);
-  if (Number.isFinite(ms)) return ms;
-  throw new InvalidArgumentError('A duration is a number with a unit: 250ms, 30s, 5m or 2h.');
+  if (Number.isNaN(ms))
+    throw new InvalidArgumentError('A duration is a number with a unit: 250ms, 30s, 5m or 2h.');
+  if (ms > MAX_MS) throw new InvalidArgumentError('A duration is at most 596h.');
+  return Math.ceil(ms);
 }
 
 export function positiveDuration(text: string): number {

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 
 import { build } from 'tsup';
 import { afterAll, beforeAll } from 'vitest';
@@ -31,6 +33,10 @@ export function useCommandLine(): void {
     await remove?.();
   });
 }
+
+/** The command line as a line for a shell. */
+export const commandOf = (...args: readonly string[]): string =>
+  [process.execPath, program, ...args].join(' ');
 
 /** The folder of the built command line. */
 export const programFolder = (): string => dirname(program);
@@ -117,20 +123,22 @@ export const node = (source: string): readonly string[] => ['--', process.execPa
 /** Prints `up`, and then lives until a signal. */
 export const LIVES = 'console.log("up"); setInterval(() => {}, 1000);';
 
-const PSEUDO_TERMINAL =
-  'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])) % 256)';
+const PSEUDO_TERMINAL = join(import.meta.dirname, 'pseudo-terminal.py');
 
 /** The command line in a pseudo-terminal, which python3 makes. What it prints on either stream is `stdout`. */
 export class InTerminal implements AsyncDisposable {
   readonly ended: Promise<number | null>;
   #stdout = '';
-  readonly #process;
+  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #sizes: Writable;
 
   constructor(args: readonly string[], env: Environment) {
-    this.#process = spawn('python3', ['-c', PSEUDO_TERMINAL, process.execPath, program, ...args], {
+    this.#process = spawn('python3', [PSEUDO_TERMINAL, process.execPath, program, ...args], {
       env: { ...process.env, ...NEUTRAL, TERM: 'xterm-256color', ...env },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+    }) as ChildProcessByStdio<Writable, Readable, null>;
+    this.#sizes = this.#process.stdio[3] as Writable;
+    this.#sizes.on('error', () => undefined);
     this.#process.stdin.on('error', () => undefined);
     this.#process.stdout.setEncoding('utf8').on('data', (chunk: string) => (this.#stdout += chunk));
     const leave = endWithThisProcess(() => this.#process.kill('SIGKILL'));
@@ -146,6 +154,15 @@ export class InTerminal implements AsyncDisposable {
 
   type(keys: string): void {
     this.#process.stdin.write(keys);
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#sizes.write(`${columns} ${rows}\n`);
+  }
+
+  /** Closes the window: the terminal is gone, and the command gets SIGHUP. */
+  close(): void {
+    this.#process.kill('SIGKILL');
   }
 
   async exitCode(): Promise<number | null> {

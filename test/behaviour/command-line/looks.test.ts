@@ -179,6 +179,9 @@ describe.concurrent('leasehold resize', () => {
   it('ends with 1 if no semaphore is stored, and with 78 if the lock is of another kind', async () => {
     const fleet = new Fleet();
     expect((await fleet.call('resize', 'x', '5')).code).toBe(1);
+    await (await fleet.locks.acquireMutex('idle')).release();
+    expect((await fleet.call('resize', 'idle', '5')).code).toBe(78);
+    expect(await fleet.locks.inspect('idle')).toMatchObject({ kind: 'mutex' });
     untilTestEnds(await fleet.locks.acquireMutex('x'));
     expect((await fleet.call('resize', 'x', '5')).code).toBe(78);
   });

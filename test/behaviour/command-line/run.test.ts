@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { eventually } from '../../../lab/patience.js';
+import { isAlive } from '../../../lab/processes/is-alive.js';
 import { untilTestEnds } from '../../support/current-test.js';
 import { Fleet, LIVES, node, resultOf, untilPrinted, useCommandLine } from './command-line.js';
 
@@ -77,7 +78,8 @@ describe.concurrent('leasehold run', () => {
     expect(tried.code).toBe(75);
     expect(tried.stderr).toContain('for "the test"');
     expect((await fleet.call('run', 'x', '-w', '200ms', ...never)).code).toBe(75);
-    expect((await fleet.call('run', 'x', '-n', '-E', '0', ...never)).code).toBe(0);
+    expect((await fleet.call('run', 'x', '-n', '-E', '3', ...never)).code).toBe(3);
+    expect(await fleet.call('run', 'x', '-n', '-E', '0', ...never)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('holds a reader-writer lock with -s and -x', async () => {
@@ -132,6 +134,54 @@ describe.concurrent('leasehold run', () => {
     for (const each of [child, other]) each.signal('SIGTERM');
     // A command line that is killed leaves its command behind.
     for (const each of [child, other]) expect((await resultOf(each)).code).toBe(143);
+  });
+});
+
+describe.concurrent('leasehold run --hold-at-least', () => {
+  const ends = ['--hold-at-least', '1h', ...node('console.log("pid", process.pid, "done"); process.exit(3)')];
+
+  it('keeps the lock after the end of the command, until a signal; the exit code is that of the command', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start('run', 'x', ...ends);
+    await untilPrinted(child, 'done');
+    expect((await fleet.call('run', 'x', '-n', '--', 'true')).code).toBe(75);
+    child.signal('SIGTERM');
+    expect(await resultOf(child)).toMatchObject({ code: 3, stderr: '' });
+    expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
+  });
+
+  it('gives the lock back when the time is over, counted from the grant', async () => {
+    const fleet = new Fleet();
+    const startedMs = performance.now();
+    const { code } = await fleet.call('run', 'x', '--hold-at-least', '2s', '--', 'true');
+    expect(code).toBe(0);
+    expect(performance.now() - startedMs).toBeGreaterThan(2_000);
+    expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
+  });
+
+  it('does not outlast a signal that ended the command', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start('run', 'x', '--hold-at-least', '1h', ...node(LIVES));
+    await untilPrinted(child, 'up');
+    child.signal('SIGINT');
+    expect((await resultOf(child)).code).toBe(130);
+  });
+
+  it('ends early by a revocation with the exit code of the command, and by a loss with 76', async () => {
+    const fleet = new Fleet();
+    const asked = fleet.start('run', 'x', ...ends);
+    const evicted = fleet.start('run', 'y', ...ends);
+    for (const child of [asked, evicted]) {
+      const [, pid] = /pid (\d+)/.exec(await untilPrinted(child, 'done')) ?? [];
+      // Only its parent takes it off the list of processes, and then knows the exit code.
+      await eventually('the command line knows its end', () => !isAlive(Number(pid)));
+    }
+    await fleet.locks.revoke('x');
+    await fleet.locks.revoke('y', { force: true });
+    expect((await resultOf(asked)).code).toBe(3);
+    const { code, stderr } = await resultOf(evicted);
+    expect(code).toBe(76);
+    expect(stderr).toContain('before the command or --hold-at-least had ended');
   });
 });
 

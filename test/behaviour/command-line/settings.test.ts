@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -10,7 +11,7 @@ import { Child } from '../../../lab/processes/child.js';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import { untilTestEnds } from '../../support/current-test.js';
-import { call, Fleet, programFolder, resultOf, start, useCommandLine } from './command-line.js';
+import { call, commandOf, Fleet, programFolder, resultOf, start, useCommandLine } from './command-line.js';
 
 useCommandLine();
 
@@ -29,6 +30,8 @@ const CALLS: readonly (readonly string[])[] = [
   ['wait', 'x'],
   ['revoke', 'x'],
   ['resize', 'x', '3'],
+  ['top'],
+  ['doctor'],
 ];
 
 describe.concurrent('wrong usage ends with 64 and prints no data', () => {
@@ -44,6 +47,9 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     [['run', 'x', '--limit', '0', '--', 'true'], /integer from 1/],
     [['run', 'x', '-n', '-w', '1s', '--', 'true'], /--timeout/],
     [['run', 'x', '-w', '10', '--', 'true'], /250ms, 30s, 5m or 2h/],
+    [['run', 'x', '--kill-after', '1000h', '--', 'true'], /at most 596h/],
+    [['wait', 'x', '-w', '1000h'], /at most 596h/],
+    [['run', 'x', '--hold-at-least', '3s'], /--hold-at-least needs a command/],
     [['run', 'x', '-c', 'true', '--', 'true'], /not both/],
     [['run', 'x', '--lease', '1ms', '--', 'true'], /leaseMs/],
     [['run', 'x', '--on-loss', 'cry', '--', 'true'], /kill, warn/],
@@ -87,6 +93,7 @@ describe.concurrent('wrong configuration ends with 78', () => {
   it.each([
     ['no URI', {}, /no server is named/],
     ['no database', { LEASEHOLD_URI: 'mongodb://127.0.0.1:9/' }, /no database is named/],
+    ['no legal name of a database', { MONGODB_URI: NOBODY, LEASEHOLD_DB: 'a b' }, /"a b" is no legal name/],
     ['no connection string', { MONGODB_URI: 'http://localhost', LEASEHOLD_DB: 'app' }, /Invalid scheme/],
     ['an unknown option of the driver', { MONGODB_URI: `${NOBODY}?nonsense=1` }, /nonsense/],
   ])('%s', async (_, env, message) => {
@@ -135,6 +142,26 @@ describe('a server that cannot be reached', () => {
     } finally {
       server.close();
     }
+  });
+});
+
+describe.concurrent('a failure that no command expects ends with 70, and is told', () => {
+  it('output that cannot be written', async () => {
+    const fleet = new Fleet();
+    await (await fleet.locks.acquireMutex('x')).release();
+    const line = `${commandOf('ls')} > /dev/full`;
+    const env = { ...process.env, ...fleet.env };
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', line], { env, encoding: 'utf8' });
+    expect(status).toBe(70);
+    expect(stderr).toMatch(/^leasehold: cannot write to stdout: ENOSPC/);
+  });
+
+  it('an error that nothing catches', async () => {
+    const source = 'setTimeout(() => { throw new Error("unexpected"); })';
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
+    const { code, stderr } = await resultOf(new Fleet().startWith(env, 'watch', 'x'));
+    expect(code).toBe(70);
+    expect(stderr).toMatch(/^leasehold: Error: unexpected/);
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { later } from '../../../lab/patience.js';
-
+import { eventually, later } from '../../../lab/patience.js';
 import { untilTestEnds } from '../../support/current-test.js';
 import {
   Fleet,
@@ -12,10 +11,22 @@ import {
   untilPrinted,
   useCommandLine,
 } from './command-line.js';
+import type { InTerminal } from './command-line.js';
 
 useCommandLine();
 
 const COUNTS = `let n = 0; process.on('SIGINT', () => { n += 1; setTimeout(() => { console.log('count ' + n); process.exit(5); }, 500); });`;
+
+/** Prints the process id of the command line. */
+const SAYS_PARENT = "console.log('parent ' + process.ppid); ";
+
+/** Prints `told` at SIGTERM, and lives on. */
+const STUBBORN = `process.on('SIGTERM', () => { console.log('told'); }); ${LIVES}`;
+
+async function parentIn(terminal: InTerminal): Promise<number> {
+  const [, pid] = /parent (\d+)/.exec(await untilPrinted(terminal, 'up')) ?? [];
+  return Number(pid);
+}
 
 describe.concurrent('in a terminal', () => {
   it('ctrl-C reaches the command once, and its exit code is passed on', async () => {
@@ -59,6 +70,7 @@ describe.concurrent('in a terminal', () => {
     const plain = [
       inTerminal(fleet, 'ls', '--no-color'),
       inTerminalWith(fleet, { NO_COLOR: '1' }, 'ls'),
+      inTerminalWith(fleet, { LEASEHOLD_NO_COLOR: '1' }, 'ls'),
       inTerminalWith(fleet, { CI: 'true' }, 'ls'),
       inTerminalWith(fleet, { TERM: 'dumb' }, 'ls'),
     ];
@@ -85,7 +97,7 @@ describe.concurrent('leasehold top in a terminal', () => {
     await untilPrinted(terminal, '2 locks, 2 held, 0 waiting');
     terminal.type('q');
     expect(await terminal.exitCode()).toBe(0);
-    expect(terminal.stdout.endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+    expect(terminal.stdout.endsWith('\u001b[?7h\u001b[?25h\u001b[?1049l')).toBe(true);
     await (await next).release();
   });
 
@@ -94,6 +106,52 @@ describe.concurrent('leasehold top in a terminal', () => {
     await untilPrinted(terminal, '0 locks');
     terminal.type('\u0003');
     expect(await terminal.exitCode()).toBe(0);
+  });
+});
+
+describe.concurrent('leasehold top in a terminal that is resized', () => {
+  /** What stands on the screen after the last drawing. */
+  const screenOf = (terminal: InTerminal): readonly string[] =>
+    (terminal.stdout.split('\u001b[H').at(-1) ?? '').split('\u001b[K\r\n').slice(0, -1);
+
+  it('draws at once what fits, and never a line that is too long', async () => {
+    const fleet = new Fleet();
+    for (let at = 0; at < 9; at += 1) {
+      await (await fleet.locks.acquireMutex(`lock-${at}-${'n'.repeat(90)}`)).release();
+    }
+    const terminal = inTerminal(fleet, 'top', '--every', '2h', '--no-color');
+    await untilPrinted(terminal, '9 locks');
+    terminal.resize(30, 6);
+    // The next look is in two hours.
+    await eventually('it fits', (see) => see(screenOf(terminal)).length === 5);
+    expect(screenOf(terminal).map((line) => line.length)).toEqual([30, 0, 30, 30, 30]);
+    terminal.resize(200, 40);
+    await eventually('all is there', (see) => see(screenOf(terminal)).length === 12);
+    expect(screenOf(terminal)[3]).toContain(`lock-0-${'n'.repeat(90)}  mutex  0 `);
+    terminal.type('q');
+    expect(await terminal.exitCode()).toBe(0);
+  });
+
+  it('ends when the terminal is closed', async () => {
+    const fleet = new Fleet();
+    const { uri, name } = fleet.database;
+    const terminal = inTerminalWith(
+      fleet,
+      { LEASEHOLD_URI: uri.replace('/?', `/?appName=top-${name}&`) },
+      'top',
+    );
+    await untilPrinted(terminal, '0 locks');
+    const connected = async (): Promise<number> => {
+      const { inprog } = (await fleet.database.plain.client
+        .db('admin')
+        .command({ currentOp: 1, $all: true, appName: `top-${name}` })) as {
+        inprog: readonly object[];
+      };
+      return inprog.length;
+    };
+    expect(await connected()).toBeGreaterThan(0);
+    terminal.close();
+    await eventually('its connections are closed', async (see) => see(await connected()) === 0);
   });
 });
 
@@ -111,5 +169,45 @@ describe.concurrent('two terminals that want one lock', () => {
     await untilPrinted(second, 'in');
     second.type('\r');
     expect(await second.exitCode()).toBe(0);
+  });
+
+  it('get it after the death of the first one, when its lease is over', async () => {
+    const fleet = new Fleet();
+    const first = inTerminal(fleet, 'run', 'x', '--lease', '2s', ...node(SAYS_PARENT + LIVES));
+    const parent = await parentIn(first);
+    const second = inTerminal(fleet, 'run', 'x', ...node(`console.log('in')`));
+    await fleet.untilQueued('x');
+    process.kill(parent, 'SIGKILL');
+    expect(await first.exitCode()).toBe(256 - 9);
+    await untilPrinted(second, 'in');
+    expect(await second.exitCode()).toBe(0);
+  });
+
+  it('exclude each other although the first one is suspended beyond its lease: it says so, ends its command, and 76', async () => {
+    const fleet = new Fleet();
+    const first = inTerminal(fleet, 'run', 'x', '--lease', '2s', ...node(SAYS_PARENT + STUBBORN));
+    const parent = await parentIn(first);
+    process.kill(parent, 'SIGSTOP');
+    const second = inTerminal(fleet, 'run', 'x', ...node(`console.log('in')`));
+    await untilPrinted(second, 'in');
+    process.kill(parent, 'SIGCONT');
+    await untilPrinted(first, /leasehold: .*"x".*\r\n[^]*told/);
+    expect(await first.exitCode()).toBe(76);
+  });
+});
+
+describe.concurrent('a terminal shows', () => {
+  it('how a command that ignores SIGTERM ends: by SIGKILL', async () => {
+    const fleet = new Fleet();
+    const terminal = inTerminal(fleet, 'run', 'x', '--kill-after', '300ms', ...node(SAYS_PARENT + STUBBORN));
+    process.kill(await parentIn(terminal), 'SIGTERM');
+    await untilPrinted(terminal, 'told');
+    expect(await terminal.exitCode()).toBe(137);
+  });
+
+  it('that no server can be reached, with the reason', async () => {
+    const terminal = inTerminalWith(new Fleet(), { LEASEHOLD_URI: 'mongodb://127.0.0.1:9/app' }, 'top');
+    expect(await terminal.exitCode()).toBe(69);
+    expect(terminal.stdout).toMatch(/^leasehold: .*ECONNREFUSED/);
   });
 });

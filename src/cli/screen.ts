@@ -1,0 +1,68 @@
+/** Shows the alternate screen, hides the cursor, and cuts long lines instead of wrapping them. `LEAVE` undoes all. */
+const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+const HOME = '\u001b[H';
+const END_OF_LINE = '\u001b[K';
+const END_OF_SCREEN = '\u001b[J';
+
+/** Used for a pseudo-terminal whose size was never set: it has 0 columns and 0 rows. */
+const COLUMNS = 80;
+const ROWS = 24;
+
+const CTRL_C = '\u0003';
+
+/** What is shown, for a width. */
+export type Lines = (columns: number) => readonly string[];
+
+/**
+ * The whole terminal, until `q` or ctrl-C. It is drawn again when its size changes. Disposal gives the terminal back as
+ * it was.
+ */
+export class Screen implements Disposable {
+  readonly #quit = new AbortController();
+  #lines: Lines = () => [];
+
+  constructor() {
+    const { stdin, stdout } = process;
+    if (stdin.isTTY) stdin.setRawMode(true);
+    stdin.setEncoding('utf8').on('data', this.#typed);
+    // A terminal that is closed fails before SIGHUP arrives, or after it.
+    stdin.on('error', this.#leave);
+    stdout.on('resize', this.#draw);
+    stdout.write(ENTER);
+  }
+
+  /** Aborts when the user quits. */
+  get quit(): AbortSignal {
+    return this.#quit.signal;
+  }
+
+  show(lines: Lines): void {
+    this.#lines = lines;
+    this.#draw();
+  }
+
+  [Symbol.dispose](): void {
+    const { stdin, stdout } = process;
+    stdin.off('data', this.#typed);
+    if (stdin.isTTY) stdin.setRawMode(false);
+    stdin.pause();
+    stdout.off('resize', this.#draw);
+    stdout.write(LEAVE);
+  }
+
+  readonly #draw = (): void => {
+    const { columns, rows } = process.stdout;
+    const lines = this.#lines(columns || COLUMNS).slice(0, (rows || ROWS) - 1);
+    process.stdout.write(`${HOME}${lines.map((line) => `${line}${END_OF_LINE}\n`).join('')}${END_OF_SCREEN}`);
+  };
+
+  readonly #typed = (text: string): void => {
+    // In raw mode ctrl-C is a key and no signal.
+    if (text.includes('q') || text.includes(CTRL_C)) this.#leave();
+  };
+
+  readonly #leave = (): void => {
+    this.#quit.abort();
+  };
+}
