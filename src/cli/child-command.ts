@@ -36,6 +36,8 @@ export class ChildCommand {
     this.#process = process;
     this.#leadsGroup = leadsGroup;
     this.#killAfterMs = killAfterMs;
+    // Node.js reports a signal that this process may not send: the command runs as another user, for example by sudo.
+    process.on('error', () => undefined);
     this.ended = new Promise<number>((resolve) => {
       process.once('exit', (code, signal) => {
         resolve(signal === null ? (code ?? EXIT.internal) : codeOfSignal(signal));
@@ -94,8 +96,9 @@ export class ChildCommand {
     if (!this.#leadsGroup) return this.#process.kill(signal);
     try {
       return process.kill(-pid, signal);
-    } catch {
-      return false;
+    } catch (error) {
+      // A group of another user, for example by sudo, is there although this process may not signal it.
+      return (error as NodeJS.ErrnoException).code === 'EPERM';
     }
   }
 

@@ -28,7 +28,7 @@ process.stdout.on('error', onOutputError);
 process.stderr.on('error', () => undefined);
 showWarnings();
 process.on('uncaughtException', (error) => {
-  output.say(messageFor(error, EXIT.internal));
+  output.say(...linesFor(error, EXIT.internal));
   process.exit(EXIT.internal);
 });
 process.exitCode = await main(process.argv.slice(2));
@@ -44,7 +44,7 @@ async function main(argv: readonly string[]): Promise<number> {
         code = await call();
       },
       complain: (message) => {
-        output.say(message);
+        output.say(...message.split('\n'));
       },
     });
   try {
@@ -81,14 +81,14 @@ function split(
 function failed(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const code = exitCodeOf(error);
-  if (!(error instanceof Interrupted)) output.say(messageFor(error, code));
+  if (!(error instanceof Interrupted)) output.say(...linesFor(error, code));
   return code;
 }
 
-/** The text of an error. For an internal error, the text is the stack, because only the stack shows the origin. */
-function messageFor(error: unknown, code: number): string {
+/** The lines of an error. For an internal error, they are the stack, because only the stack shows the origin. */
+function linesFor(error: unknown, code: number): readonly string[] {
   const stack = code === EXIT.internal && error instanceof Error ? error.stack : undefined;
-  return stack ?? textOf(error);
+  return stack?.split('\n') ?? [textOf(error)];
 }
 
 function versionOfPackage(): string {

@@ -73,10 +73,13 @@ export class Output {
     return parts.join('');
   }
 
-  /** Prints a message for people to stderr. */
-  say(message: string): void {
-    const lines = withoutSecrets(message, this.#secrets).split('\n');
-    process.stderr.write(`leasehold: ${lines.map(shownText).join('\n')}\n`);
+  /**
+   * Prints a message for people to stderr, one line for each text. A line break within a text is escaped, because labels
+   * of other processes may have some.
+   */
+  say(...texts: readonly string[]): void {
+    const lines = texts.map((text) => shownText(withoutSecrets(text, this.#secrets)));
+    process.stderr.write(`leasehold: ${lines.join('\n')}\n`);
   }
 
   #styled(text: string, style: Style | undefined): string {

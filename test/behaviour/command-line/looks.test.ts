@@ -66,6 +66,21 @@ describe.concurrent('leasehold ls', () => {
   });
 });
 
+it('messages show line breaks of labels and reasons escaped, so that no process can write a line of its own', async () => {
+  const fleet = new Fleet();
+  const other = fleet.database.plain.provider({ label: 'x\nleasehold: forged' });
+  untilTestEnds(await other.acquireMutex('x', { why: 'y\nleasehold: forged' }));
+  for (const args of [
+    ['wait', 'x', '-w', '100ms'],
+    ['run', 'x', '-n', '--', 'true'],
+  ]) {
+    const { code, stderr } = await fleet.call(...args);
+    expect(code).toBe(75);
+    expect(stderr).toContain('x\\u{a}leasehold: forged');
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  }
+});
+
 describe.concurrent('leasehold show', () => {
   it('shows holders and queue', async () => {
     const fleet = new Fleet();
