@@ -19,14 +19,20 @@ export interface CrontabOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Starts the line by the shell at each instant, as cron does, also while the one before still runs. */
+/** Starts the line by the shell at each instant, as cron does, unless the one before still runs: a busy machine would drown. */
 const LOOP = `
   const { spawn } = require('node:child_process');
   const { line, firstMs, periodMs, instants, behindMs } = JSON.parse(process.env.CRONTAB);
+  let isBusy = false;
   const begin = (instant) => {
+    if (isBusy) return;
+    isBusy = true;
     const startedMs = Date.now();
     const child = spawn('/bin/sh', ['-c', line], { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, INSTANT: instant } });
-    child.on('close', (code) => console.log(JSON.stringify({ instant, startedMs, endedMs: Date.now(), code })));
+    child.on('close', (code) => {
+      isBusy = false;
+      console.log(JSON.stringify({ instant, startedMs, endedMs: Date.now(), code }));
+    });
   };
   for (let at = 0; at < instants; at += 1) setTimeout(begin, firstMs + at * periodMs + behindMs - Date.now(), at);
 `;
@@ -39,4 +45,5 @@ export const attemptsOf = ({ stdout }: Child): readonly Attempt[] =>
   stdout
     .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Attempt);
