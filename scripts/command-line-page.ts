@@ -44,6 +44,8 @@ a second \`--\` before the command: \`leasehold run -n -- -x -- make\`.
 - If stdin, stdout or stderr is a terminal, the command stays in the foreground process group, so that it can read the
   terminal. The terminal sends ctrl-C and ctrl-\\\\ to it, so \`leasehold\` does not pass them on. Other signals go to the
   command alone: it has to end what it has started. Write \`-c 'exec make'\` so that the shell leaves no process between.
+- A command that runs as another user, for example by sudo, may get no signal, because the system forbids it. The lock is
+  held until the command has ended, or until it is lost.
 - If \`leasehold\` itself is killed by SIGKILL, **the command goes on without a lock**. Nothing is released, so other
   processes wait until the lease is over (\`--lease\`). The command can learn of it: its parent process is then another one.
   Only the token protects the data.
