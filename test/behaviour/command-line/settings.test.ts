@@ -157,7 +157,9 @@ describe.concurrent('a failure that no command expects ends with 70, and is told
   });
 
   it('an error that nothing catches', async () => {
-    const source = 'setTimeout(() => { throw new Error("unexpected"); })';
+    const source = `process.on('newListener', (name) => {
+      if (name === 'uncaughtException') setTimeout(() => { throw new Error('unexpected'); });
+    });`;
     const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
     const { code, stderr } = await resultOf(new Fleet().startWith(env, 'watch', 'x'));
     expect(code).toBe(70);
