@@ -120,7 +120,6 @@ async function loadDriver(): Promise<typeof import('mongodb')> {
   }
 }
 
-// eslint-disable-next-line no-control-regex -- The server refuses the character of code 0.
 const FORBIDDEN_IN_DATABASE = /[\0/\\. "$]|^.{64}/su;
 
 /** Requires a name: without one, the driver would use the database `test`, and users would share locks by accident. */
