@@ -15,8 +15,8 @@ describe('the packed library', () => {
 
   test('has a project for each framework, scheduler, test runner, bundler, driver and runtime that the documentation names', () => {
     expect(names).toEqual([
-      ...['bundlers', 'express', 'jest-29', 'jest-30', 'mongoose-8', 'mongoose-9', 'nestjs', 'node-cron'],
-      ...['runtimes', 'two-copies', 'two-drivers', 'typescript'],
+      ...['bundlers', 'express', 'jest-29', 'jest-30', 'mongoose-8', 'mongoose-9', 'nestjs', 'nextjs'],
+      ...['node-cron', 'runtimes', 'two-copies', 'two-drivers', 'typescript'],
     ]);
   });
 });
