@@ -1,12 +1,14 @@
-// Tests the tarball instead of the checkout: packs the library, installs it in another folder, and uses it there.
+// Tests the tarball instead of the checkout: packs the library, unless a packed one is given, installs it in another
+// folder, and uses it there.
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { connectOrStart } from '../../lab/mongo-server/connect-or-start.js';
+import { givenTarball } from './given-tarball.js';
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -39,7 +41,13 @@ async function checkPackage(folder: string): Promise<void> {
   );
 }
 
+/** Puts the tarball into the folder, and returns its name. */
 async function pack(folder: string): Promise<string> {
+  if (givenTarball !== undefined) {
+    console.log(`leasehold package: ${givenTarball}`);
+    await copyFile(givenTarball, join(folder, basename(givenTarball)));
+    return basename(givenTarball);
+  }
   await npm('npm pack', root, ['pack', '--pack-destination', folder]);
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack left no tarball');

@@ -1,11 +1,12 @@
 // The projects of test/package/projects: each is a small application that uses the packed library in its own way. They
 // are installed and run in copies below .cache, so that a further run downloads nothing that is there already.
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { ROOT } from '../../lab/processes/program.js';
+import { givenTarball } from './given-tarball.js';
 
 const execute = promisify(execFile);
 const SOURCES = join(ROOT, 'test', 'package', 'projects');
@@ -16,9 +17,13 @@ const TARBALL = join(COPIES, 'leasehold.tgz');
 /** The names of the folders of the projects. */
 export const projectNames = async (): Promise<readonly string[]> => (await readdir(SOURCES)).sort();
 
-/** Builds the library and packs it. All projects install this tarball. */
+/** Builds the library and packs it, unless a packed one is given. All projects install this tarball. */
 export async function packLibrary(): Promise<void> {
   await mkdir(COPIES, { recursive: true });
+  if (givenTarball !== undefined) {
+    await copyFile(givenTarball, TARBALL);
+    return;
+  }
   await run(ROOT, 'npm', ['run', 'build']);
   const { stdout } = await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', COPIES]);
   const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[];

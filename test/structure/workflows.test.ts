@@ -8,6 +8,7 @@ import { ROOT } from '../../lab/processes/program.js';
 interface Step {
   readonly uses?: string;
   readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
 }
 
 interface Job {
@@ -88,6 +89,20 @@ describe('the release', () => {
     expect(commandsOf(publish)).toMatch(/npm publish .*--provenance/);
     const identified = jobs.filter(({ job }) => job.permissions?.['id-token'] !== undefined);
     expect(identified.map(({ name }) => name)).toEqual(['release.yml, publish']);
-    expect(publish.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
+    expect(publish.permissions).toEqual({ 'id-token': 'write' });
+  });
+
+  it('publishes the tarball that the tests have installed, and builds nothing again', () => {
+    if (check === undefined || publish === undefined) throw new Error('a job is missing');
+    const commands = commandsOf(check);
+    const packed = '.cache/release/leasehold.tgz';
+    expect(commands.indexOf(`LEASEHOLD_TARBALL=${packed}`)).toBeGreaterThan(commands.indexOf('npm pack'));
+    expect(commands.indexOf('npm run test:long')).toBeGreaterThan(commands.indexOf('LEASEHOLD_TARBALL'));
+    expect(commands).toContain(`sha256sum < ${packed}`);
+    expect(check.steps.map((step) => step.with?.['path'])).toContain(packed);
+    expect(commandsOf(publish)).toContain('npm publish ./leasehold.tgz');
+    expect(commandsOf(publish)).toMatch(/test "\$\(sha256sum < leasehold\.tgz\)" = "\$TESTED"/);
+    expect(commandsOf(publish)).not.toMatch(/npm (ci|install|run|pack)/);
+    expect(publish.steps.some(({ uses = '' }) => uses.startsWith('actions/checkout@'))).toBe(false);
   });
 });
