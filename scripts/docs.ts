@@ -12,3 +12,4 @@ const { base } = new Command()
 
 await writeReference();
 await build('docs', { base });
+console.log('leasehold: the site is in .cache/site. It needs a server: npm run docs:open');

@@ -20,6 +20,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Start',
     pages: [
       ['Five minutes', 'start.md'],
+      ['Programs to begin with', 'programs.md'],
       ['Installation', 'installation.md'],
       ['Beside other locks', 'comparison.md'],
     ],
@@ -104,12 +105,13 @@ function entry([text, page]: Section['pages'][number]): DefaultTheme.SidebarItem
   return { text, link: `/${page}` };
 }
 
-/** A page without a file ends the build. */
-export function sidebar(): DefaultTheme.SidebarItem[] {
+/** The pages of the reference have a sidebar of their own. A page without a file ends the build. */
+export function sidebar(): DefaultTheme.SidebarMulti {
   const sections = SECTIONS.map(({ text, pages, isFolded }) => ({
     text,
     ...(isFolded === undefined ? {} : { collapsed: isFolded }),
     items: pages.map(entry),
   }));
-  return [...sections, { text: 'Reference', collapsed: true, items: referenceSidebar() }];
+  const reference = { text: 'Reference', items: [{ text: 'Every public name', link: '/api/' }] };
+  return { '/': [...sections, reference], '/api/': referenceSidebar() };
 }

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 
 import { ENTRIES } from '../../scripts/entries.js';
-
-const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
+import { exportsOf, sourceFolder } from './entry-exports.js';
+import type { Exported } from './entry-exports.js';
 
 const declared = new Map<string, ts.SourceFile>();
 
@@ -24,28 +23,6 @@ function declarationsOf(path: string): ts.SourceFile {
   const source = ts.createSourceFile(`${path}.d.ts`, outputText, ts.ScriptTarget.Latest, true);
   declared.set(path, source);
   return source;
-}
-
-interface Exported {
-  readonly name: string;
-  readonly from: string;
-}
-
-/** The names that an entry exports, with the files that declare them. */
-function exportsOf(entry: string): readonly Exported[] {
-  const source = ts.createSourceFile(
-    entry,
-    readFileSync(join(sourceFolder, entry), 'utf8'),
-    ts.ScriptTarget.Latest,
-    true,
-  );
-  return source.statements.filter(ts.isExportDeclaration).flatMap((statement) => {
-    const { exportClause, moduleSpecifier } = statement;
-    if (exportClause === undefined || !ts.isNamedExports(exportClause)) return [];
-    if (moduleSpecifier === undefined || !ts.isStringLiteral(moduleSpecifier)) return [];
-    const from = join(entry, '..', moduleSpecifier.text).replace(/\.js$/, '.ts');
-    return exportClause.elements.map(({ name }) => ({ name: name.text, from }));
-  });
 }
 
 const declares = (statement: ts.Statement, name: string): boolean =>

@@ -1,16 +1,14 @@
 import type { Browser, Page } from 'playwright-core';
 
-/** Widths in px and colour schemes in which each page is looked at. The first one is that in which it is loaded. */
-const LOOKS = [
-  { width: 1_280, scheme: 'light' },
-  { width: 1_280, scheme: 'dark' },
-  { width: 400, scheme: 'dark' },
-  { width: 400, scheme: 'light' },
-] as const;
+/** A width in px and a colour scheme in which the site is looked at. */
+export interface Look {
+  readonly width: number;
+  readonly scheme: 'light' | 'dark';
+}
 
 export interface Crawled {
-  /** The paths of all pages that links lead to. */
-  readonly visited: readonly string[];
+  /** The titles of all pages that links lead to, by their paths. */
+  readonly titles: ReadonlyMap<string, string>;
   readonly diagrams: number;
   /** What is wrong, each with its page. */
   readonly complaints: readonly string[];
@@ -22,7 +20,8 @@ interface Seen {
   readonly ids: readonly string[];
   readonly diagrams: number;
   readonly brokenImages: readonly string[];
-  readonly titles: number;
+  readonly title: string;
+  readonly headings: number;
 }
 
 const SEEN = `({
@@ -30,7 +29,8 @@ const SEEN = `({
   ids: [...document.querySelectorAll('[id]')].map(({ id }) => id),
   diagrams: document.querySelectorAll('div.diagram svg').length,
   brokenImages: [...document.images].filter((image) => image.naturalWidth === 0 || !image.hasAttribute('alt')).map(({ src }) => src),
-  titles: document.querySelectorAll('h1').length,
+  title: document.title,
+  headings: document.querySelectorAll('h1').length,
 })`;
 
 /** How many px the page is wider than the window. */
@@ -40,33 +40,78 @@ const IS_DARK = `document.documentElement.classList.contains('dark')`;
 
 const ALL_DRAWN = `document.querySelector('pre.diagram') === null`;
 
-/** Follows every link of the site from its landing page, and looks at each page in each width and scheme. */
-export async function crawl(browser: Browser, url: string): Promise<Crawled> {
-  const page = await browser.newPage();
+/** Follows a link of the page that is open, as a click does: VitePress shows the other page without loading a document. */
+const followLink = (path: string): string => `(() => {
+  const link = document.createElement('a');
+  link.href = ${JSON.stringify(path)};
+  document.body.append(link);
+  link.click();
+  link.remove();
+})()`;
+
+const pathOf = (link: string): string => new URL(link).pathname.replace(/\/index\.html$/, '/');
+
+/** Follows every link of the site from its landing page. Each page is loaded anew in this look. */
+export async function crawl(browser: Browser, url: string, look: Look): Promise<Crawled> {
   const complaints: string[] = [];
-  complainAbout(page, url, (what) => complaints.push(`${new URL(page.url()).pathname}: ${what}`));
+  const page = await newPage(browser, url, look, complaints);
   const ids = new Map<string, ReadonlySet<string>>();
+  const titles = new Map<string, string>();
   const anchors: { readonly from: string; readonly path: string; readonly anchor: string }[] = [];
   const open = ['/'];
   let diagrams = 0;
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     if (ids.has(path)) continue;
-    const seen = await look(page, url + path, (what) => complaints.push(`${path}: ${what}`));
+    const seen = await load(page, url + path, look, complaints);
     ids.set(path, new Set(seen.ids));
+    titles.set(path, seen.title);
     diagrams += seen.diagrams;
-    for (const link of seen.links) {
-      const { origin, pathname, hash } = new URL(link);
-      if (origin !== url) continue;
-      const to = pathname.replace(/\/index\.html$/, '/');
-      if (hash !== '') anchors.push({ from: path, path: to, anchor: decodeURIComponent(hash.slice(1)) });
-      open.push(to);
+    for (const link of seen.links.filter((each) => new URL(each).origin === url)) {
+      const anchor = decodeURIComponent(new URL(link).hash.slice(1));
+      if (anchor !== '') anchors.push({ from: path, path: pathOf(link), anchor });
+      open.push(pathOf(link));
     }
   }
-  await page.close();
+  await page.context().close();
   for (const { from, path, anchor } of anchors) {
     if (!ids.get(path)?.has(anchor)) complaints.push(`${from}: no anchor ${anchor} at ${path}`);
   }
-  return { visited: [...ids.keys()], diagrams, complaints: [...new Set(complaints)] };
+  return { titles, diagrams, complaints: [...new Set(complaints)] };
+}
+
+/** Goes to each of these pages by a link, without loading a document, and expects its title. Returns what is wrong. */
+export async function walk(
+  browser: Browser,
+  url: string,
+  look: Look,
+  titles: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  const complaints: string[] = [];
+  const page = await newPage(browser, url, look, complaints);
+  await page.goto(`${url}/`);
+  for (const [path, title] of titles) {
+    await page.evaluate(followLink(path));
+    const isShown = `location.pathname === ${JSON.stringify(path)} && document.title === ${JSON.stringify(title)}`;
+    await page.waitForFunction(`${isShown} && ${ALL_DRAWN}`).catch((error: unknown) => {
+      throw new Error(`a link to ${path} does not show “${title}”`, { cause: error });
+    });
+    const seen: Seen = await page.evaluate(SEEN);
+    complainAboutContent(seen, `${path}, by a link`, complaints);
+  }
+  await page.context().close();
+  return [...new Set(complaints)];
+}
+
+async function newPage(
+  browser: Browser,
+  url: string,
+  { width, scheme }: Look,
+  complaints: string[],
+): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  const page = await context.newPage();
+  complainAbout(page, url, (what) => complaints.push(`${new URL(page.url()).pathname}: ${what}`));
+  return page;
 }
 
 function complainAbout(page: Page, url: string, complain: (what: string) => void): void {
@@ -91,21 +136,24 @@ function complainAbout(page: Page, url: string, complain: (what: string) => void
   });
 }
 
-async function look(page: Page, address: string, complain: (what: string) => void): Promise<Seen> {
-  const [first] = LOOKS;
-  await page.setViewportSize({ width: first.width, height: 900 });
-  await page.emulateMedia({ colorScheme: first.scheme });
+async function load(
+  page: Page,
+  address: string,
+  { width, scheme }: Look,
+  complaints: string[],
+): Promise<Seen> {
   await page.goto(address);
   await page.waitForFunction(ALL_DRAWN);
+  const path = pathOf(address);
   const seen: Seen = await page.evaluate(SEEN);
-  if (seen.titles !== 1) complain(`${seen.titles} first headings`);
-  for (const image of seen.brokenImages) complain(`the image ${image} is broken or has no text`);
-  for (const { width, scheme } of LOOKS) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.waitForFunction(`${IS_DARK} === ${scheme === 'dark'}`);
-    const overhang: number = await page.evaluate(OVERHANG);
-    if (overhang > 0) complain(`${overhang} px too wide at ${width} px, ${scheme}`);
-  }
+  complainAboutContent(seen, path, complaints);
+  if ((await page.evaluate(IS_DARK)) !== (scheme === 'dark')) complaints.push(`${path}: not ${scheme}`);
+  const overhang: number = await page.evaluate(OVERHANG);
+  if (overhang > 0) complaints.push(`${path}: ${overhang} px too wide at ${width} px`);
   return seen;
+}
+
+function complainAboutContent({ headings, brokenImages }: Seen, where: string, complaints: string[]): void {
+  if (headings !== 1) complaints.push(`${where}: ${headings} first headings`);
+  for (const image of brokenImages) complaints.push(`${where}: the image ${image} is broken or has no text`);
 }
