@@ -7,8 +7,8 @@ export interface Look {
 }
 
 export interface Crawled {
-  /** The titles of all pages that links lead to, by their paths. */
-  readonly titles: ReadonlyMap<string, string>;
+  /** The paths of all pages that links lead to. */
+  readonly visited: readonly string[];
   readonly diagrams: number;
   /** What is wrong, each with its page. */
   readonly complaints: readonly string[];
@@ -20,7 +20,6 @@ interface Seen {
   readonly ids: readonly string[];
   readonly diagrams: number;
   readonly brokenImages: readonly string[];
-  readonly title: string;
   readonly headings: number;
 }
 
@@ -29,7 +28,6 @@ const SEEN = `({
   ids: [...document.querySelectorAll('[id]')].map(({ id }) => id),
   diagrams: document.querySelectorAll('div.diagram svg').length,
   brokenImages: [...document.images].filter((image) => image.naturalWidth === 0 || !image.hasAttribute('alt')).map(({ src }) => src),
-  title: document.title,
   headings: document.querySelectorAll('h1').length,
 })`;
 
@@ -49,6 +47,10 @@ const followLink = (path: string): string => `(() => {
   link.remove();
 })()`;
 
+/** The title in the file of a page, as the browser reads it. */
+const titleOf = (path: string): string =>
+  `fetch(${JSON.stringify(path)}).then((it) => it.text()).then((text) => new DOMParser().parseFromString(text, 'text/html').title)`;
+
 const pathOf = (link: string): string => new URL(link).pathname.replace(/\/index\.html$/, '/');
 
 /** Follows every link of the site from its landing page. Each page is loaded anew in this look. */
@@ -56,7 +58,6 @@ export async function crawl(browser: Browser, url: string, look: Look): Promise<
   const complaints: string[] = [];
   const page = await newPage(browser, url, look, complaints);
   const ids = new Map<string, ReadonlySet<string>>();
-  const titles = new Map<string, string>();
   const anchors: { readonly from: string; readonly path: string; readonly anchor: string }[] = [];
   const open = ['/'];
   let diagrams = 0;
@@ -64,7 +65,6 @@ export async function crawl(browser: Browser, url: string, look: Look): Promise<
     if (ids.has(path)) continue;
     const seen = await load(page, url + path, look, complaints);
     ids.set(path, new Set(seen.ids));
-    titles.set(path, seen.title);
     diagrams += seen.diagrams;
     for (const link of seen.links.filter((each) => new URL(each).origin === url)) {
       const anchor = decodeURIComponent(new URL(link).hash.slice(1));
@@ -76,21 +76,22 @@ export async function crawl(browser: Browser, url: string, look: Look): Promise<
   for (const { from, path, anchor } of anchors) {
     if (!ids.get(path)?.has(anchor)) complaints.push(`${from}: no anchor ${anchor} at ${path}`);
   }
-  return { titles, diagrams, complaints: [...new Set(complaints)] };
+  return { visited: [...ids.keys()], diagrams, complaints: [...new Set(complaints)] };
 }
 
-/** Goes to each of these pages by a link, without loading a document, and expects its title. Returns what is wrong. */
+/** Goes to each of these pages by a link, without loading a document. Returns what is wrong. */
 export async function walk(
   browser: Browser,
   url: string,
-  look: Look,
-  titles: ReadonlyMap<string, string>,
+  paths: readonly string[],
 ): Promise<readonly string[]> {
   const complaints: string[] = [];
-  const page = await newPage(browser, url, look, complaints);
+  const page = await newPage(browser, url, { width: 1_280, scheme: 'light' }, complaints);
   await page.goto(`${url}/`);
-  for (const [path, title] of titles) {
+  for (const path of paths) {
+    const title: string = await page.evaluate(titleOf(path));
     await page.evaluate(followLink(path));
+    // waitForFunction takes the promise of an asynchronous condition for true.
     const isShown = `location.pathname === ${JSON.stringify(path)} && document.title === ${JSON.stringify(title)}`;
     await page.waitForFunction(`${isShown} && ${ALL_DRAWN}`).catch((error: unknown) => {
       throw new Error(`a link to ${path} does not show “${title}”`, { cause: error });
