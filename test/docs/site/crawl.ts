@@ -36,7 +36,7 @@ const OVERHANG = 'document.documentElement.scrollWidth - document.documentElemen
 
 const IS_DARK = `document.documentElement.classList.contains('dark')`;
 
-const ALL_DRAWN = `document.querySelector('pre.diagram') === null`;
+const IS_WHOLE = `document.querySelector('pre.diagram') === null && [...document.images].every(({ complete }) => complete)`;
 
 /** Follows a link of the page that is open, as a click does: VitePress shows the other page without loading a document. */
 const followLink = (path: string): string => `(() => {
@@ -93,7 +93,7 @@ export async function walk(
     await page.evaluate(followLink(path));
     // waitForFunction takes the promise of an asynchronous condition for true.
     const isShown = `location.pathname === ${JSON.stringify(path)} && document.title === ${JSON.stringify(title)}`;
-    await page.waitForFunction(`${isShown} && ${ALL_DRAWN}`).catch((error: unknown) => {
+    await page.waitForFunction(`${isShown} && ${IS_WHOLE}`).catch((error: unknown) => {
       throw new Error(`a link to ${path} does not show “${title}”`, { cause: error });
     });
     const seen: Seen = await page.evaluate(SEEN);
@@ -144,7 +144,7 @@ async function load(
   complaints: string[],
 ): Promise<Seen> {
   await page.goto(address);
-  await page.waitForFunction(ALL_DRAWN);
+  await page.waitForFunction(IS_WHOLE);
   const path = pathOf(address);
   const seen: Seen = await page.evaluate(SEEN);
   complainAboutContent(seen, path, complaints);
