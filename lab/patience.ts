@@ -49,7 +49,7 @@ export async function within<T>(boundMs: number, what: string, promise: Promise<
 export type See = <V>(value: V) => V;
 
 /**
- * Looks until the condition gives something other than false, null or undefined, and returns that. The error of one that
+ * Looks every 10 ms, later every 25 ms, until the condition gives something other than false, null or undefined, and returns that. The error of one that
  * never does shows what it saw last, or else what it gave last and how it is written.
  */
 export async function eventually<T>(
@@ -57,7 +57,7 @@ export async function eventually<T>(
   condition: (see: See) => T | Promise<T>,
   boundMs = BUSY_MACHINE_MS,
 ): Promise<Exclude<T, false | null | undefined>> {
-  const endMs = time.nowMs() + boundMs;
+  const startMs = time.nowMs();
   let seen: string | undefined;
   const see: See = (value) => {
     seen = inspect(value, { depth: 6, breakLength: 110 });
@@ -68,11 +68,12 @@ export async function eventually<T>(
     if (value !== false && value !== null && value !== undefined) {
       return value as Exclude<T, false | null | undefined>;
     }
-    if (time.nowMs() > endMs) {
+    const waitedMs = time.nowMs() - startMs;
+    if (waitedMs > boundMs) {
       const last = seen ?? `${inspect(value)} of ${condition.toString()}`;
       throw new Error(`not within ${boundMs} ms: ${what}; last seen: ${last}`);
     }
-    await pause(10);
+    await pause(Math.min(Math.max(10, waitedMs / 20), 25));
   }
 }
 
