@@ -4,15 +4,20 @@ import { expect, test } from 'vitest';
 
 import { eventually } from '../../lab/patience.js';
 import { Child, runToEnd } from '../../lab/processes/child.js';
-import { fromSources, ROOT } from '../../lab/processes/program.js';
+import { buildProgram, ROOT } from '../../lab/processes/program.js';
+import type { BuiltProgram } from '../../lab/processes/program.js';
 import { OwnDatabase } from '../support/test-provider.js';
+
+const buildExample = (example: string): Promise<BuiltProgram> =>
+  buildProgram(new URL(`../../examples/${example}.ts`, import.meta.url));
 
 /** Runs an example in this many processes at a time. Returns the output of each when all have ended by themselves. */
 async function run(example: string, processes = 1): Promise<readonly (readonly string[])[]> {
   await using database = new OwnDatabase();
+  await using program = await buildExample(example);
   return await Promise.all(
     Array.from({ length: processes }, async () => {
-      const { stdout, stderr } = await runToEnd(fromSources(`examples/${example}.ts`), {
+      const { stdout, stderr } = await runToEnd([program.path], {
         env: { MONGODB_URI: database.uri, MONGODB_DATABASE: database.name },
       });
       expect(stderr).toBe('');
@@ -91,7 +96,8 @@ test('the queue worker: two workers do each task once, those of one account in t
 test('the graceful shutdown: work stops at a safe point, the lock is free at once, and the process ends by itself', async () => {
   await using database = new OwnDatabase();
   const env = { MONGODB_URI: database.uri, MONGODB_DATABASE: database.name };
-  await using service = new Child(fromSources('examples/graceful-shutdown.ts'), { env });
+  await using program = await buildExample('graceful-shutdown');
+  await using service = new Child([program.path], { env });
   const { locks } = await database.connected();
   await eventually('the service works', () => service.stdout.includes('imports'));
   const [, port] = /port (\d+)/.exec(service.stdout) ?? [];
