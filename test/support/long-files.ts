@@ -21,7 +21,7 @@ export const LONG_FILES: readonly string[] = [
   'docs/site/site.test.ts',
   'programs/demo.test.ts',
   'judge/oplog-replay.test.ts',
-  'lab/fault-cluster.test.ts',
+  'lab/{fault-cluster,members,start}.test.ts',
   'faults/scenarios/{full-disk,group-failover,index-builds,overload}.test.ts',
   'faults/scenarios/{small-pool,stored-giants,stream-lost}.test.ts',
 ];
