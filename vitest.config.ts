@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
+import { SEPARATE_FILES } from './test/support/separate-files.js';
 import { SIMULATED_FILES } from './test/support/simulated-files.js';
 import { SIMULATION, STORE_VARIABLE } from './test/support/stores.js';
 
@@ -18,24 +19,30 @@ export default defineConfig(({ mode }) => {
   const leftOut = breadth === 'long' ? [] : below(LONG_FILES);
   const processors = Math.min(4, availableParallelism());
   const shared = {
-    setupFiles: ['test/support/current-test.ts'],
+    setupFiles: ['test/support/each-file.ts'],
     env: { [BREADTH_VARIABLE]: breadth },
     pool: 'forks',
+    // To load the library takes a file longer than most of its tests, so files share a process in the quick run.
+    isolate: breadth === 'long',
+    // What lives until the end of a test is then collected once, rather than copied several times.
+    execArgv: ['--max-semi-space-size=64'],
     // Far more than any of them takes: a bound of what hangs, on whatever machine.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     teardownTimeout: 30_000,
   };
+  // Projects of the same order run at the same time, the others one after the other.
+  const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
+  const waiting = { maxWorkers: 3 * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
     test: {
       ...shared,
-      globalSetup: ['test/support/shared-server.ts'],
+      globalSetup: ['test/support/servers.ts'],
       reporters: [
         'default',
         ['json', { outputFile: `.cache/tests/${breadth}.json` }],
         './test/support/promise-reporter.ts',
       ],
-      // Those of the same order at the same time, the others one after the other.
       projects: [
         {
           test: {
@@ -45,8 +52,7 @@ export default defineConfig(({ mode }) => {
             testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
             include: below(SIMULATED_FILES),
-            maxWorkers: Math.max(2, processors),
-            sequence: { groupOrder: 0 },
+            ...computing,
           },
         },
         {
@@ -55,8 +61,16 @@ export default defineConfig(({ mode }) => {
             name: 'busy',
             include: below(BUSY_FILES),
             exclude: leftOut,
-            maxWorkers: Math.max(2, processors),
-            sequence: { groupOrder: 0 },
+            ...computing,
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: 'separate',
+            isolate: true,
+            include: below(SEPARATE_FILES),
+            ...waiting,
           },
         },
         {
@@ -64,9 +78,8 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: 'waiting',
             include: [ALL],
-            exclude: [PROJECTS, ...below(BUSY_FILES), ...leftOut],
-            maxWorkers: 2 * Math.max(2, processors),
-            sequence: { groupOrder: 1 },
+            exclude: [PROJECTS, ...below([...BUSY_FILES, ...SEPARATE_FILES]), ...leftOut],
+            ...waiting,
           },
         },
       ],

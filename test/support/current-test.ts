@@ -1,22 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import { aroundEach } from 'vitest';
-
 type End = () => unknown;
 
 /** What is to be done when the running test has ended. */
 const ends = new AsyncLocalStorage<End[]>();
 
-aroundEach(async (runTest) => {
+/** Runs a test, and then does what it has asked for. */
+export async function runToItsEnd(test: () => Promise<void>): Promise<void> {
   const own: End[] = [];
   await ends.run(own, async () => {
     try {
-      await runTest();
+      await test();
     } finally {
       for (let end = own.pop(); end !== undefined; end = own.pop()) await end();
     }
   });
-});
+}
 
 /**
  * Does this when the test that calls this has ended, whatever came of it; what was asked for last comes first. Unlike

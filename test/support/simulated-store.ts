@@ -19,6 +19,7 @@ class SimulatedStore {
   readonly #tampered = new Set<string>();
   /** How many databases are open. */
   #users = 0;
+  #names = 0;
 
   constructor() {
     const { clock } = surroundingsOf(this.#set.db());
@@ -31,6 +32,12 @@ class SimulatedStore {
         };
       },
     });
+  }
+
+  /** A number that no other name has. It is the same in each run. */
+  nextName(): string {
+    this.#names += 1;
+    return String(this.#names);
   }
 
   /** A client of one more process. */
@@ -55,6 +62,11 @@ class SimulatedStore {
     };
   }
 
+  /** Time stands still from now on, also for a test that has not ended in time. */
+  stop(): void {
+    this.#users = -Infinity;
+  }
+
   /** Documents of this database are changed without the library, so their versions are not judged. */
   tampered(database: string): void {
     this.#tampered.add(database);
@@ -71,5 +83,11 @@ class SimulatedStore {
   }
 }
 
-/** `undefined` if the tests run on a real server. */
-export const simulatedStore = isSimulated ? new SimulatedStore() : undefined;
+/** That of the test file that runs now; `undefined` if the tests run on a real server. */
+export let simulatedStore: SimulatedStore | undefined;
+
+/** Files of one process share nothing that is drawn or counted, so each can be repeated alone from its seed. */
+export function renewSimulatedStore(): void {
+  simulatedStore?.stop();
+  if (isSimulated) simulatedStore = new SimulatedStore();
+}

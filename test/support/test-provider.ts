@@ -6,8 +6,6 @@ import { afterAll, beforeAll, inject } from 'vitest';
 
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
-import { startReplicaSet } from '../../lab/mongo-server/start.js';
-import type { MongoServer } from '../../lab/mongo-server/start.js';
 import { untilTestEnds, whenTestEnds } from './current-test.js';
 import { simulatedStore } from './simulated-store.js';
 
@@ -16,12 +14,9 @@ const COLLECTION = 'distributed.locks';
 /** What the driver sends for itself, or to end what it has open. */
 const DRIVERS_OWN: ReadonlySet<string> = new Set(['endSessions', 'getMore', 'killCursors']);
 
-let names = 0;
-
 /** A name that no other test uses. In a simulation, it is the same in each run. */
 export function randomName(prefix: string): string {
-  names += 1;
-  return `${prefix}-${simulatedStore === undefined ? randomBytes(6).toString('hex') : String(names)}`;
+  return `${prefix}-${simulatedStore?.nextName() ?? randomBytes(6).toString('hex')}`;
 }
 
 /** One client, the commands that it has sent, and the providers made on it. */
@@ -155,21 +150,23 @@ export async function twoProviders(
   return [one, await one.database.connected(options, clientOptions)];
 }
 
-let ownServer: MongoServer | undefined;
+let ownServerUri: string | undefined;
 
-const serverUri = (): string => ownServer?.uri ?? inject('mongoUri');
+const serverUri = (): string => ownServerUri ?? inject('mongoUri');
 
 /**
- * Gives a test file a server of its own. A server has one `failCommand` fail point, so files that set it would switch
- * off each other's on a shared one.
+ * Gives a test file the server of its worker, which runs one file at a time. A server has one `failCommand` fail point, so
+ * files that set it would switch off each other's on a shared one.
  */
 export function useOwnServer(): void {
   beforeAll(async () => {
-    ownServer = await startReplicaSet({ say: () => undefined });
+    const answer = await fetch(`${inject('ownServers')}/${process.env['VITEST_POOL_ID'] ?? ''}`);
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`the server of this worker has not started: ${text}`);
+    ownServerUri = text;
   });
-  afterAll(async () => {
-    await ownServer?.stop();
-    ownServer = undefined;
+  afterAll(() => {
+    ownServerUri = undefined;
   });
 }
 
