@@ -5,6 +5,18 @@ type End = () => unknown;
 /** What is to be done when the running test has ended. */
 const ends = new AsyncLocalStorage<End[]>();
 
+/** What is to be done when the running file has ended. */
+const endsOfFile: End[] = [];
+
+/** Does this after the last test of the file that calls this. */
+export function whenFileEnds(end: End): void {
+  endsOfFile.push(end);
+}
+
+export async function endFile(): Promise<void> {
+  for (let end = endsOfFile.pop(); end !== undefined; end = endsOfFile.pop()) await end();
+}
+
 /** Runs a test, and then does what it has asked for. */
 export async function runToItsEnd(test: () => Promise<void>): Promise<void> {
   const own: End[] = [];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, inject } from 'vitest';
 
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
-import { untilTestEnds, whenTestEnds } from './current-test.js';
+import { untilTestEnds, whenFileEnds, whenTestEnds } from './current-test.js';
 import { simulatedStore } from './simulated-store.js';
 
 const COLLECTION = 'distributed.locks';
@@ -124,10 +124,31 @@ export class OwnDatabase implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#clients.map((client) => client[Symbol.asyncDispose]()));
-    if (simulatedStore === undefined) await this.plain.db.dropDatabase();
+    if (simulatedStore === undefined) await this.#drop();
     await this.plain[Symbol.asyncDispose]();
     this.#endSimulation?.();
   }
+
+  async #drop(): Promise<void> {
+    // A server of the test itself may restart, which ends the connections of a client that stays.
+    const isOfRun = this.uri === serverUri();
+    const client = isOfRun ? dropping(this.uri) : this.plain.client;
+    await client.db(this.name).dropDatabase();
+  }
+}
+
+let droppingClient: MongoClient | undefined;
+
+/** A client that the tests of a file share: to connect takes longer than to drop a database. */
+function dropping(uri: string): MongoClient {
+  if (droppingClient !== undefined) return droppingClient;
+  const client = new MongoClient(uri);
+  droppingClient = client;
+  whenFileEnds(async () => {
+    droppingClient = undefined;
+    await client.close();
+  });
+  return client;
 }
 
 /** A database that is thrown away when the test ends. */
