@@ -33,7 +33,7 @@ export default defineConfig(({ mode }) => {
   };
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
-  const waiting = { maxWorkers: 3 * Math.max(2, processors), sequence: { groupOrder: 1 } };
+  const waiting = { maxWorkers: 2 * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
     test: {
       ...shared,

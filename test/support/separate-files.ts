@@ -1,8 +1,9 @@
 /** Files of tests that share no process with other files, as patterns below `test/`. */
 export const SEPARATE_FILES: readonly string[] = [
-  // They collect garbage again and again, which takes long in a process that has much in memory.
+  // They collect garbage again and again, which takes longer the more a process has in memory.
   'behaviour/holding/{heard-signals,kept-by-a-hold}.test.ts',
   'behaviour/primitives/unawaited-work.test.ts',
+  'simulation/swarm.test.ts',
   // It replaces modules that other files have loaded.
   'behaviour/conformance/every-combination.test.ts',
 ];
