@@ -38,6 +38,7 @@ export class Topology {
   readonly #onChange: (change: DescriptionChange) => void;
   readonly #waiting = new Set<() => void>();
   #description: Description = { type: 'Unknown', servers: new Map() };
+  /** Since the process is cut off. */
   #silence: Timer | undefined;
 
   constructor(
@@ -71,6 +72,7 @@ export class Topology {
 
   /** Called when the process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`. */
   cut(): void {
+    if (this.#silence !== undefined) return;
     const { clock } = this.#process;
     this.#silence = clock.at(clock.nowMs() + MONITOR_TIMEOUT_MS, () => {
       const timeout = networkTimeout(`no answer within ${String(MONITOR_TIMEOUT_MS)} ms`);
@@ -80,6 +82,7 @@ export class Topology {
 
   healed(): void {
     this.#silence?.cancel();
+    this.#silence = undefined;
     this.changed();
   }
 

@@ -1,0 +1,25 @@
+import { afterEach, expect, test } from 'vitest';
+import { LockProvider } from '../../../src/index.js';
+import { MemoryReplicaSet } from '../../../src/testing/index.js';
+
+let set: MemoryReplicaSet | undefined;
+
+afterEach(async () => {
+  await set?.close();
+});
+
+test('a process that was cut off twice and healed once goes on reaching the members', async () => {
+  set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+  const db = set.db('app');
+  const locks = new LockProvider(db);
+  await (await locks.createMutex('a').acquire()).release();
+  set.cut(db);
+  await set.advance(1_000);
+  set.cut(db);
+  set.heal(db);
+  // The monitors give silent members up after ten seconds. The first cut must not count any more.
+  await set.advance(15_000);
+  const trying = locks.createMutex('a').tryAcquire({ timeoutMs: 1_000 });
+  await set.advance(1_000);
+  expect(await trying).toMatchObject({ isHeld: true });
+});
