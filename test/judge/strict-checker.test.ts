@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Grant } from './oplog-checker.js';
 import { StrictChecker } from './strict-checker.js';
-import { LOCK, READ, at, held, history } from './written-history.js';
+import { LOCK, READ, asked, at, granted, held, history, released } from './written-history.js';
 import type { Lines } from './written-history.js';
 import { othersQueue, reader, readerWriter, upgradeable } from './written-versions.js';
 import type { Versions } from './written-versions.js';
@@ -17,14 +17,19 @@ const kept = reader('w8', 8, { keeps: 1 });
 const grant: Grant = { lock: LOCK, id: 'w8', token: 8, keeps: 1, mode: 'read', term: 1, wallMs: 0 };
 
 /** The versions are a second apart, from 0 on. */
-function found(versions: Versions, lines: Lines, promptMs = PROMPT_MS): readonly string[] {
+function found(
+  versions: Versions,
+  lines: Lines,
+  promptMs = PROMPT_MS,
+  silentMs: (fromMs: number, untilMs: number) => number = () => 0,
+): readonly string[] {
   const checker = new StrictChecker();
   for (const [index, after] of versions.entries()) {
     const ts = new Timestamp({ t: 1, i: index });
     const before = versions[index - 1] ?? null;
     checker.take({ name: LOCK, before, after, term: 1, wallMs: index * 1_000, ts });
   }
-  const violations = checker.judge(history([lines]), [grant], { aheadMs, promptMs });
+  const violations = checker.judge(history([lines]), [grant], { aheadMs, promptMs, silentMs });
   return violations.map(({ invariant, what }) => `${invariant} ${what}`);
 }
 
@@ -39,6 +44,15 @@ const readAt = (ms: number): Lines => held(READ, 8, ms, ms + 5, 1);
 describe('the checker of strict rounds', () => {
   it('accepts a reader that shares a lease long after its grant', () => {
     expect(found([shared, left], readAt(900))).toEqual([]);
+  });
+
+  it('finds a grant that is heard late, and does not count the time in which answers were lost', () => {
+    const lines = [asked(0, 1, READ), granted(1_200, 1, 8, 2_500), ...released(1_300, 1)];
+    expect(found([shared, left], lines)).toEqual([
+      expect.stringMatching(/^L2 .*heard 1200 ms after its grant/),
+    ]);
+    const silentMs = (fromMs: number, untilMs: number): number => untilMs - fromMs - 50;
+    expect(found([shared, left], lines, PROMPT_MS, silentMs)).toEqual([]);
   });
 
   it('accepts a reader that shares a lease just after its keeper was told of a waiter', () => {

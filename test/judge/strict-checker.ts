@@ -34,15 +34,15 @@ export class StrictChecker {
     for (const id of idsIn(after)) if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
   }
 
-  /** `aheadMs`: by how much the wall clock is ahead of the monotonic one. */
-  judge(history: History, grants: readonly Grant[], { aheadMs, promptMs }: Promptness): readonly Violation[] {
+  judge(history: History, grants: readonly Grant[], promptness: Promptness): readonly Violation[] {
+    const { aheadMs, promptMs } = promptness;
     for (const grant of grants) {
       const key = `${grant.lock} ${grant.id}`;
       if (!this.#grants.has(key)) this.#grants.set(key, grant);
     }
     return [
       ...this.#lostHolds(history),
-      ...this.#lateNews(history, aheadMs, promptMs),
+      ...this.#lateNews(history, promptness),
       ...this.#sharedAhead(history, aheadMs, promptMs),
       ...this.#keptIdle(history, aheadMs, promptMs),
       ...this.#expired(),
@@ -74,8 +74,14 @@ export class StrictChecker {
     }
   }
 
-  /** From the update that gave the seat, by the server's clock, or from the request, to the return of the call. */
-  *#lateNews({ workers }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
+  /**
+   * From the update that gave the seat, by the server's clock, or from the request, to the return of the call, without
+   * the time in which answers were lost or no server answered.
+   */
+  *#lateNews(
+    { workers }: History,
+    { aheadMs, promptMs, silentMs = () => 0 }: Promptness,
+  ): Iterable<Violation> {
     for (const [worker, lines] of workers.entries()) {
       const asks = new Map<number, Asked>();
       for (const line of lines) {
@@ -88,7 +94,7 @@ export class StrictChecker {
         // A reader may share a lease that was granted before the reader asked.
         const fromMs = Math.max(grant?.wallMs ?? Infinity, wallMsOf(asked, aheadMs));
         const lateMs = wallMsOf(line, aheadMs) - fromMs;
-        if (lateMs > promptMs) {
+        if (lateMs - silentMs(fromMs - aheadMs, fromMs + lateMs - aheadMs) > promptMs) {
           yield violation(
             'L2',
             `worker ${worker}, ask ${line.ask}: heard ${lateMs.toFixed(0)} ms after its grant`,
@@ -195,8 +201,11 @@ type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
 const wallMsOf = ({ atNs }: WorkerLine, aheadMs: number): number => Number(atNs) / 1e6 + aheadMs;
 
 interface Promptness {
+  /** By how much the wall clock is ahead of the monotonic one. */
   readonly aheadMs: number;
   readonly promptMs: number;
+  /** For how long answers were lost, or no server answered, between two times of the monotonic clock. Default: never. */
+  readonly silentMs?: (fromMs: number, untilMs: number) => number;
 }
 
 const idsIn = (document: Document | null): readonly string[] =>

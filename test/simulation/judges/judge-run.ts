@@ -16,6 +16,7 @@ import { PassChecker } from '../../judge/pass-checker.js';
 import { checkSets } from '../../judge/set-checker.js';
 import type { StoredSet } from '../../judge/set-checker.js';
 import { StrictChecker } from '../../judge/strict-checker.js';
+import type { FaultKind } from '../plan/plan.js';
 import { JOB } from '../world/job-runner.js';
 import { QUORUM_LOCK } from '../world/quorum-actor.js';
 import { DATABASE } from '../world/simulated-worker.js';
@@ -27,6 +28,7 @@ import { checkLeftovers } from './leftover-checker.js';
 import { checkQuorumFailures } from './quorum-failure-checker.js';
 import { checkQuorumSeats } from './quorum-seat-checker.js';
 import { checkSilentLeaders } from './silent-leader-checker.js';
+import { faultSpans, overlapNs } from './spans.js';
 
 export interface Judgement {
   readonly violations: readonly Violation[];
@@ -62,7 +64,7 @@ export function judgeRun(evidence: Evidence): Judgement {
   const quorumChanges = evidence.versions.map((each) => changesOf(each, QUORUM_LOCKS));
   const quorum = quorumChanges.map((each) => judgeVersions(each));
   const { grants } = versions;
-  const promptness = { aheadMs, promptMs: PROMPT_MS };
+  const promptness = { aheadMs, promptMs: PROMPT_MS, silentMs: silenceIn(history.run) };
   const isOfQuorum = (lock: string): boolean => lock.startsWith(QUORUM_LOCK);
   const single = { ...history, workers: history.workers.map((lines) => withoutQuorum(lines)) };
   const violations = [
@@ -99,6 +101,14 @@ export function judgeRun(evidence: Evidence): Judgement {
     ...(plan.isStrict ? passes.judge(single, grants, promptness) : []),
   ];
   return { violations, grants, versions: versions.versions + sumOf(quorum), changes };
+}
+
+/** In a strict world, these faults keep answers away, and each repeat of a request may be lost again. */
+const SILENCES: readonly FaultKind[] = ['replies are lost', 'the primary steps down'];
+
+function silenceIn(run: Evidence['history']['run']): (fromMs: number, untilMs: number) => number {
+  const spans = SILENCES.flatMap((kind) => faultSpans(run, kind));
+  return (fromMs, untilMs) => overlapNs(spans, fromMs * 1e6, untilMs * 1e6) / 1e6;
 }
 
 /** The processes that were killed. */

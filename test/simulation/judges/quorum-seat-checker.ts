@@ -35,7 +35,9 @@ export function* checkQuorumSeats(
   const { history, plan, quorumProcesses } = evidence;
   const clock = clockOf(history);
   const asks = asksOf(history, clock);
-  const restMs = plan.leaseMs + 2 * plan.clockAllowanceMs + SETTLED_MS;
+  // Faults move the clock of a server forward, in all by less than this.
+  const aheadMs = plan.clockAllowanceMs;
+  const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
   for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, evidence.aheadMs, clock))) {
     const worker = quorumProcesses.get(seat.process);
     const mayHave = asks.filter(
@@ -43,7 +45,7 @@ export function* checkQuorumSeats(
         asked.worker === worker &&
         asked.lock === seat.lock &&
         msOf(asked.askedNs) <= seat.fromMs + ROUNDING_MS &&
-        seat.fromMs <= endMsOf(asked) + SETTLED_MS,
+        seat.fromMs <= endMsOf(asked) + SETTLED_MS + aheadMs,
     );
     const lastMs = Math.max(...mayHave.map(endMsOf));
     if (seat.untilMs <= lastMs + restMs) continue;

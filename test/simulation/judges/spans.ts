@@ -36,3 +36,15 @@ export const stands = (run: readonly RunLine[], worker: number): readonly Span[]
 
 export const isIn = (spans: readonly Span[], ns: number): boolean =>
   spans.some(({ fromNs, untilNs }) => fromNs <= ns && ns <= untilNs);
+
+/** How much of a time is covered by spans. */
+export function overlapNs(spans: readonly Span[], fromNs: number, untilNs: number): number {
+  let [sumNs, reachedNs] = [0, fromNs];
+  for (const span of spans.toSorted((a, b) => a.fromNs - b.fromNs)) {
+    const [startNs, endNs] = [Math.max(span.fromNs, reachedNs), Math.min(span.untilNs, untilNs)];
+    if (endNs <= startNs) continue;
+    sumNs += endNs - startNs;
+    reachedNs = endNs;
+  }
+  return sumNs;
+}
