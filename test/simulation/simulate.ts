@@ -22,6 +22,8 @@ export interface SimulateOptions {
   readonly processes?: number;
   /** The longest pause between two requests of one caller, in ms. */
   readonly idle?: number;
+  /** The longest pause of candidates and jobs between two steps, in ms. */
+  readonly pace?: number;
   /** For how long faults happen in each world, in seconds. */
   readonly length?: number;
   readonly twice: boolean;
@@ -40,11 +42,12 @@ const wanted: Wanted = {
   only: options.only,
   count: options.processes,
   idleMs: options.idle,
+  paceMs: options.pace,
   durationMs: options.length === undefined ? undefined : options.length * 1_000,
 };
 
 /** The options that draw the same plans again. */
-const inOptions = (['only', 'processes', 'idle', 'length'] as const)
+const inOptions = (['only', 'processes', 'idle', 'pace', 'length'] as const)
   .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${String(options[name])}`]))
   .join('');
 

@@ -12,6 +12,9 @@ export const NEW_NAME = 'new ';
 /** All processes share the names of an epoch, and ask for them at its beginning. */
 const EPOCH_MS = 1_000;
 
+/** How many paces an epoch lasts where the stage has a pace. */
+const EPOCH_PACES = 10;
+
 /** As many locks as one group may have, so that some of the bursts need several groups. */
 const NAMES = 64;
 const LEAST_NAMES = 8;
@@ -38,11 +41,12 @@ export class Bursts {
   }
 
   async act(): Promise<void> {
+    const { time, paceMs = 0 } = this.#stage;
+    const epochMs = Math.max(EPOCH_MS, EPOCH_PACES * paceMs);
     while (!this.#stage.isStopping) {
-      const { time } = this.#stage;
       const nowMs = time.nowMs();
-      const epoch = Math.floor(nowMs / EPOCH_MS) + this.#random.between(1, 2);
-      await time.pause(epoch * EPOCH_MS - nowMs + this.#random.between(0, LATE_MS));
+      const epoch = Math.floor(nowMs / epochMs) + this.#random.between(1, 2);
+      await time.pause(epoch * epochMs - nowMs + this.#random.between(0, LATE_MS));
       await this.#burst(epoch);
     }
   }

@@ -14,6 +14,9 @@ const TRANSITION_MS = 500;
 
 const [IDLE_MS, STANDING_MS, PACE_MS, WORK_MS] = [300, 6_000, 250, 60];
 
+/** For how many paces a candidate stands at most where the stage has a pace. */
+const STANDING_PACES = 4;
+
 /** Longer than the work of a term, which must have ended when another candidate leads. */
 const DRAIN_MS = 20_000;
 
@@ -28,9 +31,10 @@ export class Candidate {
   }
 
   async act(): Promise<void> {
+    const standingMs = Math.max(STANDING_MS, STANDING_PACES * (this.#stage.paceMs ?? 0));
     while (!this.#stage.isStopping) {
       await this.#stage.time.pause(this.#random.between(0, IDLE_MS));
-      await new Campaign(this.#stage, this.#random).run(this.#random.between(500, STANDING_MS));
+      await new Campaign(this.#stage, this.#random).run(this.#random.between(500, standingMs));
     }
   }
 }
@@ -74,8 +78,9 @@ class Campaign {
     const started = later(this.#election.start()).catch((error: unknown) => {
       code = codeOf(error) ?? String(error);
     });
+    const { paceMs = PACE_MS } = this.#stage;
     while (this.#stage.time.nowMs() < this.#endMs && !this.#stage.isStopping) {
-      await this.#stage.time.pause(random.between(1, PACE_MS));
+      await this.#stage.time.pause(random.between(1, paceMs));
       if (!this.#election.isLeader) continue;
       if (random.percent(25)) await this.#parted(this.#election.resign());
       else if (random.percent(50)) await this.#parted(this.#handOver(random.pick(CANDIDATES)));

@@ -20,6 +20,11 @@ export interface Stage {
   readonly thinkMs: number;
   /** How long an actor may be idle between two requests. */
   readonly idleMs: number;
+  /**
+   * The longest pause of candidates and jobs between two steps. Bursts are then 10 to 20 times as far apart. Default:
+   * short pauses, and a burst every second.
+   */
+  readonly paceMs?: number;
   /** How many of a hundred holds last about as long as a lease. */
   readonly longHoldPercent: number;
   /** Whether a hold that was downgraded to upgradeable is upgraded once more. */

@@ -1,7 +1,6 @@
 import type { StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
 import type { Violation } from '../../faults/verdict.js';
 import type { Change } from '../../judge/oplog-entry.js';
-import { JOB_EVERY_MS } from './job-checker.js';
 import type { JobHistory } from './job-checker.js';
 
 /** One claim, and the instants that it counts for: those after the last claim, and its own. */
@@ -22,7 +21,7 @@ const CHECKER = 'claims';
  */
 export function* checkClaims(
   changes: readonly Change[],
-  { runs, missed }: JobHistory,
+  { runs, missed, everyMs }: JobHistory,
   killed: ReadonlySet<string>,
 ): Iterable<Violation> {
   const claims = claimsIn(changes);
@@ -34,7 +33,7 @@ export function* checkClaims(
   const run = new Set(runs.map(({ firedAtMs }) => firedAtMs));
   for (const claim of claims) {
     if (killed.has(claim.process)) continue;
-    for (const ms of instantsOf(claim)) {
+    for (const ms of instantsOf(claim, everyMs)) {
       const isTold = missed.some(({ firstMs, lastMs }) => firstMs <= ms && ms <= lastMs);
       if (run.has(ms) || isTold) continue;
       const what = `the claim of ${claim.instantMs} counts for ${ms}, which has not run and is not reported as missed`;
@@ -43,9 +42,9 @@ export function* checkClaims(
   }
 }
 
-function* instantsOf({ instantMs, afterMs, anchorMs }: Claimed): Iterable<number> {
-  const first = Math.max(0, Math.floor((afterMs - anchorMs) / JOB_EVERY_MS) + 1);
-  for (let ms = anchorMs + first * JOB_EVERY_MS; ms < instantMs; ms += JOB_EVERY_MS) yield ms;
+function* instantsOf({ instantMs, afterMs, anchorMs }: Claimed, everyMs: number): Iterable<number> {
+  const first = Math.max(0, Math.floor((afterMs - anchorMs) / everyMs) + 1);
+  for (let ms = anchorMs + first * everyMs; ms < instantMs; ms += everyMs) yield ms;
   yield instantMs;
 }
 

@@ -34,21 +34,20 @@ export interface JobHistory {
   readonly runs: readonly JobRun[];
   readonly missed: readonly Missed[];
   readonly calls: number;
+  /** The time between two instants of the job. */
+  readonly everyMs: number;
 }
 
-/** The time between two instants of the job. */
-export const JOB_EVERY_MS = 250;
-
 /** S1: no more runs are out of turn than were called for. */
-export function* checkCalls({ runs, calls }: JobHistory): Iterable<Violation> {
+export function* checkCalls({ runs, calls, everyMs }: JobHistory): Iterable<Violation> {
   // The first claim may answer a call, so any grid may be the one of the schedule: that of most runs.
   const phases = new Map<number, number>();
   for (const { firedAtMs } of runs) {
-    const phase = firedAtMs % JOB_EVERY_MS;
+    const phase = firedAtMs % everyMs;
     phases.set(phase, (phases.get(phase) ?? 0) + 1);
   }
   const [[phase] = [0]] = [...phases].toSorted(([, a], [, b]) => b - a);
-  const outOfTurn = runs.filter(({ firedAtMs }) => firedAtMs % JOB_EVERY_MS !== phase);
+  const outOfTurn = runs.filter(({ firedAtMs }) => firedAtMs % everyMs !== phase);
   if (outOfTurn.length > calls) {
     const [run] = outOfTurn;
     if (run !== undefined)

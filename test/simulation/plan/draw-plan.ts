@@ -37,6 +37,8 @@ export interface Wanted {
   /** The names of the locks that actors want. */
   readonly locks?: readonly string[] | undefined;
   readonly idleMs?: number | undefined;
+  /** As in `Stage`. */
+  readonly paceMs?: number | undefined;
   readonly thinkMs?: number | undefined;
   readonly longHoldPercent?: number | undefined;
   readonly upgradesAgain?: boolean | undefined;
@@ -67,7 +69,9 @@ export function drawPlan(seed: number, wanted: Wanted = {}): Plan {
   const processes = Array.from({ length: wanted.count ?? drawnCount }, (_, index) =>
     drawProcess(ofWork, work, index, wanted),
   );
-  const plan = { seed, ...frame, locks: drawLocks(ofWork, wanted), processes };
+  const { paceMs } = wanted;
+  const pace = paceMs === undefined ? {} : { paceMs };
+  const plan = { seed, ...frame, ...pace, locks: drawLocks(ofWork, wanted), processes };
   return { ...plan, faults: drawFaults(ofFaults, plan, wanted) };
 }
 

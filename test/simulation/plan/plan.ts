@@ -9,6 +9,8 @@ export interface Plan {
   readonly isStrict: boolean;
   /** The names of the locks that actors want; empty: all. */
   readonly locks: readonly string[];
+  /** As in `Stage`. */
+  readonly paceMs?: number;
   readonly processes: readonly ProcessPlan[];
   readonly faults: readonly FaultStep[];
 }

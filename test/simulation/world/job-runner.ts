@@ -2,12 +2,14 @@ import type { LockProvider } from '../../../src/index.js';
 import type { Random } from '../../../lab/random.js';
 import { codeOf } from '../../faults/workload/observed-hold.js';
 import type { Stage } from '../../faults/workload/stage.js';
-import { JOB_EVERY_MS } from '../judges/job-checker.js';
 import type { JobRun, JobTrouble, Missed } from '../judges/job-checker.js';
 
 export const JOB = 'job';
 
 const [IDLE_MS, STANDING_MS, PACE_MS, WORK_MS] = [200, 8_000, 900, 120];
+
+/** For how many paces the job stands at most. */
+const STANDING_PACES = 4;
 
 /** What the processes note about their job. */
 export interface JobNotes {
@@ -16,6 +18,8 @@ export interface JobNotes {
   readonly missed: Missed[];
   /** How many runs were called for. */
   calls: number;
+  /** The time between two instants of the job. */
+  readonly everyMs: number;
 }
 
 /** Starts a job that all processes have, calls for runs out of turn, and stops it after a while. */
@@ -33,21 +37,22 @@ export class JobRunner {
   }
 
   async act(): Promise<void> {
-    const { time } = this.#stage;
+    const { time, paceMs = PACE_MS } = this.#stage;
+    const standingMs = Math.max(STANDING_MS, STANDING_PACES * paceMs);
     while (!this.#stage.isStopping) {
       await time.pause(this.#random.between(0, IDLE_MS));
-      await this.#stand(this.#random.between(500, STANDING_MS));
+      await this.#stand(this.#random.between(500, standingMs));
     }
   }
 
   async #stand(forMs: number): Promise<void> {
-    const { time, locks } = this.#stage;
+    const { time, locks, paceMs = PACE_MS } = this.#stage;
     const random = this.#random;
     const job = this.#job(locks);
     const endMs = time.nowMs() + forMs;
     await job.start();
     while (time.nowMs() < endMs && !this.#stage.isStopping) {
-      await time.pause(random.between(1, PACE_MS));
+      await time.pause(random.between(1, paceMs));
       if (random.percent(20)) await this.#call(job);
       else if (random.percent(5)) await job.election.resign();
     }
@@ -57,7 +62,7 @@ export class JobRunner {
   #job(locks: LockProvider): ReturnType<LockProvider['createScheduledJob']> {
     const { time } = this.#stage;
     const job = locks.createScheduledJob(JOB, {
-      everyMs: JOB_EVERY_MS,
+      everyMs: this.#notes.everyMs,
       missed: 'run-once',
       run: async ({ firedAt, term }) => {
         const run: JobRun = {

@@ -83,6 +83,7 @@ export class SimulatedWorker {
         idleMs: plan.idleMs,
         longHoldPercent: plan.longHoldPercent,
         upgradesAgain: plan.upgradesAgain === true,
+        ...(world.plan.paceMs === undefined ? {} : { paceMs: world.plan.paceMs }),
         locksWanted: world.plan.locks,
       },
       sets: [

@@ -43,6 +43,9 @@ const END_BOUND_MS = 60_000;
 
 const STEP_MS = 250;
 
+/** The time between two instants of the job, where the plan has no slower pace. */
+const JOB_EVERY_MS = 250;
+
 /** Some processes that share replica sets in virtual time. One world at a time, because it counts unhandled rejections. */
 export class World {
   readonly #plan: Plan;
@@ -51,7 +54,7 @@ export class World {
   readonly #workers: readonly SimulatedWorker[];
   readonly #journal: MemoryJournal<RunLine>;
   readonly #memory = new SharedSet();
-  readonly #jobs: JobNotes = { runs: [], troubles: [], missed: [], calls: 0 };
+  readonly #jobs: JobNotes;
   readonly #commands = new CommandLog();
   readonly #violations: Violation[] = [];
   /** The wall clock of the beginning. */
@@ -61,6 +64,8 @@ export class World {
 
   constructor(plan: Plan) {
     this.#plan = plan;
+    const everyMs = Math.max(JOB_EVERY_MS, plan.paceMs ?? 0);
+    this.#jobs = { runs: [], troubles: [], missed: [], calls: 0, everyMs };
     const first = new MemoryReplicaSet({ time: 'virtual', seed: plan.seed });
     const more = hasQuorum(plan) ? QUORUM_SETS - 1 : 0;
     this.#sets = [
