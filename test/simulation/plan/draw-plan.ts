@@ -1,7 +1,7 @@
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
 import { LOCK_NAMES } from '../../faults/workload/wishes.js';
-import { FAULT_KINDS, QUORUM_SETS, WORK } from './plan.js';
+import { FAULT_KINDS, QUORUM_SETS, setsOf, WORK } from './plan.js';
 import type { FaultKind, FaultStep, Plan, ProcessPlan, Work } from './plan.js';
 
 /** The words of `--only`, and the work that each of them leaves. */
@@ -191,10 +191,12 @@ function drawAmount(kind: FaultKind, random: Random, { isStrict, clockAllowanceM
 const COUNTED: readonly FaultKind[] = ['replies are lost', 'requests come late', 'requests are lost'];
 
 /** The clocks of one set differ by at most the sum of all their moves, which stays within the allowance of holds. */
-function withinAllowance(steps: readonly FaultStep[], { clockAllowanceMs }: Drawn): readonly FaultStep[] {
+function withinAllowance(steps: readonly FaultStep[], plan: Drawn): readonly FaultStep[] {
+  const { clockAllowanceMs } = plan;
   const movedMs = new Map<number, number>();
-  return steps.filter(({ kind, set, amount }) => {
+  return steps.filter(({ kind, set: drawn, amount }) => {
     if (kind !== 'the clock of the primary is moved') return true;
+    const set = drawn % setsOf(plan);
     const sumMs = (movedMs.get(set) ?? 0) + amount;
     if (sumMs >= clockAllowanceMs) return false;
     movedMs.set(set, sumMs);

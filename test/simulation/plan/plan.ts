@@ -78,4 +78,8 @@ export interface FaultStep {
 /** How many independent replica sets a quorum has. */
 export const QUORUM_SETS = 3;
 
-export const hasQuorum = ({ processes }: Plan): boolean => processes.some(({ quorums }) => quorums > 0);
+/** How many replica sets a world has. */
+export const setsOf = (plan: Pick<Plan, 'processes'>): number => (hasQuorum(plan) ? QUORUM_SETS : 1);
+
+const hasQuorum = ({ processes }: Pick<Plan, 'processes'>): boolean =>
+  processes.some(({ quorums }) => quorums > 0);

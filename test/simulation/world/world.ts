@@ -2,7 +2,7 @@ import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import type { StoredVersion } from '../../../src/testing/index.js';
 import type { History, RunLine } from '../../faults/history.js';
 import type { Violation } from '../../faults/verdict.js';
-import { hasQuorum, QUORUM_SETS } from '../plan/plan.js';
+import { setsOf } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { CommandLog } from './command-log.js';
 import type { JobNotes } from './job-runner.js';
@@ -67,11 +67,10 @@ export class World {
     const everyMs = Math.max(JOB_EVERY_MS, plan.paceMs ?? 0);
     this.#jobs = { runs: [], troubles: [], missed: [], calls: 0, everyMs };
     const first = new MemoryReplicaSet({ time: 'virtual', seed: plan.seed });
-    const more = hasQuorum(plan) ? QUORUM_SETS - 1 : 0;
     this.#sets = [
       first,
       ...Array.from(
-        { length: more },
+        { length: setsOf(plan) - 1 },
         (_, index) => new MemoryReplicaSet({ time: first, seed: (plan.seed + index + 1) % 2 ** 32 }),
       ),
     ];
