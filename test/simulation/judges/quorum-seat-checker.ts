@@ -6,6 +6,7 @@ import type { Change } from '../../judge/oplog-entry.js';
 import { clockOf, msOf } from '../../judge/run-clock.js';
 import type { RunClock } from '../../judge/run-clock.js';
 import type { Evidence } from '../world/world.js';
+import { overlapNs, stands } from './spans.js';
 
 /** A seat in one replica set, in ms on the clock of the journals since the run began. */
 interface Seat {
@@ -37,6 +38,13 @@ export function* checkQuorumSeats(
   const asks = asksOf(history, clock);
   // Faults move the clock of a server forward, in all by less than this.
   const aheadMs = plan.clockAllowanceMs;
+  // A process that stands still sends what it has begun when it goes on.
+  const stoodMs = (worker: number | undefined, fromMs: number, untilMs: number): number => {
+    if (worker === undefined || fromMs >= untilMs) return 0;
+    const startNs = Number(clock.atNs(0));
+    const spans = stands(history.run, worker);
+    return overlapNs(spans, startNs + fromMs * 1e6, startNs + untilMs * 1e6) / 1e6;
+  };
   const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
   for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, evidence.aheadMs, clock))) {
     const worker = quorumProcesses.get(seat.process);
@@ -45,10 +53,10 @@ export function* checkQuorumSeats(
         asked.worker === worker &&
         asked.lock === seat.lock &&
         msOf(asked.askedNs) <= seat.fromMs + ROUNDING_MS &&
-        seat.fromMs <= endMsOf(asked) + SETTLED_MS + aheadMs,
+        seat.fromMs <= endMsOf(asked) + SETTLED_MS + aheadMs + stoodMs(worker, endMsOf(asked), seat.fromMs),
     );
     const lastMs = Math.max(...mayHave.map(endMsOf));
-    if (seat.untilMs <= lastMs + restMs) continue;
+    if (seat.untilMs <= lastMs + restMs + stoodMs(worker, lastMs, seat.untilMs)) continue;
     const [last] = mayHave.filter((asked) => endMsOf(asked) === lastMs);
     const whose = last === undefined ? `${seat.lock}: no request` : named(last);
     const what = `${whose} ended at ${lastMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`;
