@@ -16,10 +16,9 @@ import { PassChecker } from '../../judge/pass-checker.js';
 import { checkSets } from '../../judge/set-checker.js';
 import type { StoredSet } from '../../judge/set-checker.js';
 import { StrictChecker } from '../../judge/strict-checker.js';
-import type { FaultKind } from '../plan/plan.js';
 import { JOB } from '../world/job-runner.js';
 import { QUORUM_LOCK } from '../world/quorum-actor.js';
-import { DATABASE } from '../world/simulated-worker.js';
+import { DATABASE, STORE_TIMEOUT_MS } from '../world/simulated-worker.js';
 import type { Evidence } from '../world/world.js';
 import { checkClaims } from './claim-checker.js';
 import { checkCursors } from './cursor-checker.js';
@@ -103,11 +102,16 @@ export function judgeRun(evidence: Evidence): Judgement {
   return { violations, grants, versions: versions.versions + sumOf(quorum), changes };
 }
 
-/** In a strict world, these faults keep answers away, and each repeat of a request may be lost again. */
-const SILENCES: readonly FaultKind[] = ['replies are lost', 'the primary steps down'];
-
+/**
+ * For how long answers are kept away in a strict world. A request whose answer was lost is repeated after the store
+ * timeout, and the next fault may befall the repeat.
+ */
 function silenceIn(run: Evidence['history']['run']): (fromMs: number, untilMs: number) => number {
-  const spans = SILENCES.flatMap((kind) => faultSpans(run, kind));
+  const losses = faultSpans(run, 'replies are lost').map(({ fromNs, untilNs }) => ({
+    fromNs,
+    untilNs: untilNs + STORE_TIMEOUT_MS * 1e6,
+  }));
+  const spans = [...losses, ...faultSpans(run, 'the primary steps down')];
   return (fromMs, untilMs) => overlapNs(spans, fromMs * 1e6, untilMs * 1e6) / 1e6;
 }
 

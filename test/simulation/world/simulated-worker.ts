@@ -26,6 +26,9 @@ import type { Wire } from './wire.js';
 
 export const DATABASE = 'app';
 
+/** A request without an answer is repeated after this time. */
+export const STORE_TIMEOUT_MS = 1_500;
+
 /** What all processes of a world share. */
 export interface Surrounding {
   readonly plan: Plan;
@@ -65,7 +68,7 @@ export class SimulatedWorker {
     const time = simulatedTime(clock);
     this.journal = new MemoryJournal(() => String(time.nowNs()));
     const options = {
-      ...{ leaseMs, clockAllowanceMs, storeTimeoutMs: 1_500, wakeIdleMs: 1_000 },
+      ...{ leaseMs, clockAllowanceMs, storeTimeoutMs: STORE_TIMEOUT_MS, wakeIdleMs: 1_000 },
       ...(plan.isPolling ? { wakeups: 'polling' as const } : {}),
     };
     const locks = new LockProvider(world.commands.watched(this.#wired(0, db), number), options);
