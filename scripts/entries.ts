@@ -5,6 +5,7 @@
 export const ENTRIES: Readonly<Record<string, string>> = {
   index: 'src/index.ts',
   'node-cron': 'src/node-cron/index.ts',
+  opentelemetry: 'src/opentelemetry/index.ts',
   quorum: 'src/quorum/index.ts',
   testing: 'src/testing/index.ts',
 };

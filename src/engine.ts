@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { Inspector } from './admin/inspector.js';
 import { within } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Clock, Moment } from './clock.js';
 import { clientOf } from './driver-types.js';
 import type { DriverDb } from './driver-types.js';
 import type { Elections } from './election/elections.js';
@@ -11,6 +11,7 @@ import type { Report } from './events.js';
 import { judge } from './health.js';
 import type { LockProviderHealth } from './health.js';
 import { keepAlive } from './keep-alive.js';
+import { Observation } from './observation.js';
 import { Holds } from './lease/holding/holds.js';
 import { KeeperWatch } from './lease/seat-cache/keeper-watch.js';
 import { SeatCache } from './lease/seat-cache/seat-cache.js';
@@ -29,6 +30,7 @@ import type { SeatRules } from './protocol/seats.js';
 import { semaphoreSeats } from './protocol/kinds/semaphore-seats.js';
 import type { LockSnapshot } from './protocol/replies/snapshot.js';
 import { Combiner } from './store/updates/combiner.js';
+import type { Answer } from './store/updates/combiner.js';
 import { Committer } from './store/updates/committer.js';
 import { LockCollection } from './store/lock-collection.js';
 import type { Outcome } from './store/outcome.js';
@@ -52,6 +54,8 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
+  /** What observers are told of the work of this engine. */
+  readonly observation: Observation;
   /** The claims of node-cron fires in flight. `close` awaits them: only this process can run a fire that it claimed. */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
@@ -76,10 +80,11 @@ export class Engine {
 
   /**
    * @param process - The process id. Default: a new one. All engines of a quorum get the same process id.
+   * @param isOfStore - Whether the engine works for one store of a quorum.
    * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
    *   the settings, or if the name of the collection is too long.
    */
-  constructor(db: DriverDb, given: Settings, report: Report, process?: string) {
+  constructor(db: DriverDb, given: Settings, report: Report, process?: string, isOfStore = false) {
     this.settings = settingsFor(db, given);
     const { clock, processName } = surroundingsOf(db);
     this.#clock = clock;
@@ -91,13 +96,24 @@ export class Engine {
     this.#collection = new LockCollection(db, settings, clock, report);
     this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
     const committer = new Committer(this.#collection, clock);
-    const combiner = new Combiner(this.#collection, committer, processId, clock, (name, answer, sentAt) => {
+    const observation = new Observation(isOfStore);
+    this.observation = observation;
+    const onAnswer = (name: string, answer: Answer, sentAt: Moment): void => {
       this.#room.answered(name, answer, sentAt);
-    });
+    };
+    const combiner = new Combiner(this.#collection, committer, processId, clock, onAnswer, observation);
     this.#releases = new ReleaseQueue(combiner, clock);
-    const extender = new LeaseExtender(committer, processId, report);
+    const extender = new LeaseExtender(committer, processId, report, observation, clock);
     this.#monitor = new LeaseMonitor(extender, settings, clock);
-    this.#holds = new Holds(settings, clock, report, this.#monitor, this.#releases, db.databaseName);
+    this.#holds = new Holds(
+      settings,
+      clock,
+      report,
+      observation,
+      this.#monitor,
+      this.#releases,
+      db.databaseName,
+    );
     this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
       onUnclaimed: (name, seats, id, leaseMs) =>
         void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
@@ -146,6 +162,7 @@ export class Engine {
       { collection: this.#collection, settings, clock, report },
       processId,
       this.#room,
+      observation,
     );
     this.#room.wakeBy(this.#wakeStream, this.#poller);
     this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#displayName);
@@ -155,6 +172,7 @@ export class Engine {
         process: processId,
         clock,
         report,
+        observation,
         collection: this.#collection,
         combiner,
         room: this.#room,

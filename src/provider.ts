@@ -10,6 +10,7 @@ import { LeaderElection } from './election/leader-election.js';
 import { keepEngine } from './engine-of.js';
 import { Engine } from './engine.js';
 import { PROVIDER_WARNINGS } from './events.js';
+import { keepObservable } from './observation.js';
 import { IsolatedEmitter } from './isolated-emitter.js';
 import type { LockProviderEvents, Report } from './events.js';
 import type { LockProviderHealth } from './health.js';
@@ -76,6 +77,11 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#engine = new Engine(db, parseProviderOptions(options), report);
     this.processId = this.#engine.processId;
     keepEngine(this, this.#engine);
+    const { observation } = this.#engine;
+    keepObservable(this, {
+      observe: (observer) => observation.add(observer),
+      streams: () => this.#engine.health().streams,
+    });
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { LossCause } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
@@ -60,6 +61,11 @@ export class TermHandle extends LeaseHandle {
   /** @internal Calls `callback` whenever a run out of turn is requested. Returns a function to unsubscribe. */
   onCalled(callback: () => void): () => void {
     return this.#hold.onCalled(callback);
+  }
+
+  /** @internal Why the hold of the term is over; `undefined` while it is not. */
+  checkEnd(): LossCause | undefined {
+    return this.#hold.checkEnd();
   }
 
   /** @internal Whether the term has ended by a loss. If its deadline has passed, this call ends the term as lost. */

@@ -1,5 +1,6 @@
 import { sleepUntil, within } from '../clock.js';
 import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import { holdEndOf } from '../observation.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions, WhyDeposed } from './election-options.js';
@@ -85,6 +86,12 @@ export class Term {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
     // `listener.elected` comes first, because `#watch` ends the term at once if the hold is over already.
+    const { observation } = this.#parts.context;
+    const { name: electionName, fencingToken } = handle;
+    const { candidateId } = options;
+    const observed = observation.isOn
+      ? observation.termStarted({ electionName, candidateId, fencingToken })
+      : undefined;
     listener.elected(handle);
     this.#watch();
     callbacks.elected(handle, () => {
@@ -95,6 +102,7 @@ export class Term {
     const ending = await this.#ending;
     this.#resolveEndResult(ending === undefined ? this.#deposeEnded() : await this.#finish(ending));
     this.#hurrying.abort();
+    if (observed !== undefined) observation.termEnded(observed, holdEndOf(handle.checkEnd() ?? 'released'));
   }
 
   /**

@@ -10,6 +10,7 @@ import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
+import type { ObservedAcquire } from '../observer.js';
 import type { LeaseTerms } from '../options/provider-options.js';
 import { NOT_KEPT, parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, ParsedKeeping, WaitingCall } from '../options/request-options.js';
@@ -37,7 +38,7 @@ export interface Unclaimed<H extends LockHandle> {
   claim(): H;
 }
 
-type Granted<T> = (hold: Hold, waitedMs: number) => T;
+type Granted<T> = (hold: Hold, waitedMs: number, observed: ObservedAcquire | undefined) => T;
 
 /**
  * The part that all primitives share: checks options, acquires, turns a timeout into `null`, and runs work under a
@@ -84,18 +85,18 @@ export class Requester {
     options: AcquireOptions | undefined,
   ): Promise<Unclaimed<H>> {
     const claiming = this.#claiming(target);
-    const unclaimed: Granted<Unclaimed<H>> = (hold, waitedMs) => ({
+    const unclaimed: Granted<Unclaimed<H>> = (hold, waitedMs, observed) => ({
       get isHeld() {
         return hold.checkEnd() === undefined;
       },
-      claim: () => claiming(hold, waitedMs),
+      claim: () => claiming(hold, waitedMs, observed),
     });
     return keepAlive(this.#acquire(target, { ...options, timeoutMs: 0 }, 'tryAcquire', unclaimed));
   }
 
   #claiming<H extends LockHandle>(target: Target<H>): Granted<H> {
-    return (hold, waitedMs) => {
-      this.#holds.acquired(hold, waitedMs);
+    return (hold, waitedMs, observed) => {
+      this.#holds.acquired(hold, waitedMs, observed);
       return target.makeHandle(hold, this.#holds, this.#context);
     };
   }
@@ -116,17 +117,33 @@ export class Requester {
       const own = held();
       return own.length > 0 && (target.isHopeless?.(own) ?? true);
     };
-    return await askWithinChain(name, isHopeless, async (isSingleTry) => {
-      const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-      const isNested = held().length > 0;
-      this.#waiting += 1;
-      try {
-        const request = { ...target, ...parsed, timeoutMs, startedMs, isNested };
-        return granted(await this.#hold(request, target.keeping), clock.nowMs() - startedMs);
-      } finally {
-        this.#waiting -= 1;
+    const { observation } = this.#context;
+    const observed = observation.isOn
+      ? observation.acquireStarted({ lockName: name, kind: target.seats.kind, mode: target.demand().mode })
+      : undefined;
+    try {
+      return await askWithinChain(name, isHopeless, async (isSingleTry) => {
+        const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
+        const isNested = held().length > 0;
+        this.#waiting += 1;
+        try {
+          const request = { ...target, ...parsed, timeoutMs, startedMs, isNested, observed };
+          const hold = await this.#hold(request, target.keeping);
+          const waitedMs = clock.nowMs() - startedMs;
+          if (observed !== undefined) observation.acquireGranted(observed, hold.token, waitedMs);
+          return granted(hold, waitedMs, observed);
+        } finally {
+          this.#waiting -= 1;
+        }
+      });
+    } catch (error) {
+      if (observed !== undefined) {
+        const isTry = call === 'tryAcquire' || parsed.timeoutMs === 0;
+        const durationMs = clock.nowMs() - startedMs;
+        observation.acquireFailed(observed, error, { isTry, signal: parsed.signal, durationMs });
       }
-    });
+      throw error;
+    }
   }
 
   /**

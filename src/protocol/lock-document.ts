@@ -48,6 +48,11 @@ export interface EntryFields {
   readonly expiresAt: Date;
   readonly label?: string;
   readonly why?: string;
+  /**
+   * The W3C trace context of the hold, of at most 55 bytes. Stored only while the provider of the process is
+   * instrumented; no rule of the protocol reads it.
+   */
+  readonly traceparent?: string;
   /** Reader-writer lock only. */
   readonly mode?: Mode;
   /** Semaphore only. */

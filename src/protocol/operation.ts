@@ -7,6 +7,8 @@ export interface Request extends Demand {
   readonly leaseMs: number;
   readonly label?: string | undefined;
   readonly why?: string | undefined;
+  /** The W3C trace context of the hold to come; `undefined`: the provider is not instrumented. */
+  readonly traceparent?: string | undefined;
   /**
    * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: for a read, a number
    * above 0 only says that the process may keep the seat. `undefined`: the process does not keep the seat.

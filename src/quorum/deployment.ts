@@ -1,5 +1,6 @@
 import type { Engine } from '../engine.js';
 import type { LockProviderHealth } from '../health.js';
+import type { Observer } from '../observer.js';
 import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
 import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -49,6 +50,11 @@ export class Deployment implements Store {
 
   unanswered(): Error {
     return this.#engine.requester.context.collection.unanswered();
+  }
+
+  /** Tells the observer of the extensions of the seats. Returns a function that ends this. */
+  observeExtensions(observer: Observer): () => void {
+    return this.#engine.observation.add({ extended: (extension) => observer.extended?.(extension) });
   }
 
   health(): LockProviderHealth {

@@ -192,6 +192,7 @@ export class QuorumHold implements Held {
     this.#end('released');
     this.#callEndListeners();
     const why = await releaseByMajority(seats, majority);
+    this.#quorum.observation?.holdEnded(this, why ?? 'released');
     if (why !== undefined) report('lost', { ...this.event, heldMs, why });
     else report('released', { ...this.event, heldMs, confirmed: clock.nowMs() < endMs });
     return why === undefined;
@@ -202,6 +203,7 @@ export class QuorumHold implements Held {
     if (this.checkEnd() !== undefined) return;
     const { heldMs } = this;
     this.#end('released');
+    this.#quorum.observation?.holdEnded(this, 'released');
     this.#quorum.report('abandoned', { ...this.event, heldMs });
     this.#members.release();
     this.#callEndListeners();
@@ -289,7 +291,9 @@ export class QuorumHold implements Held {
     // The handle is told before all other listeners, so that the code under the lock learns of the loss first.
     observer?.lost(why);
     this.#callEndListeners();
-    this.#quorum.report('lost', { ...this.event, heldMs, why: why === 'released' ? 'evicted' : why });
+    const told = why === 'released' ? 'evicted' : why;
+    this.#quorum.observation?.holdEnded(this, told);
+    this.#quorum.report('lost', { ...this.event, heldMs, why: told });
     // If the provider was closed, the owner may still be working, so the remaining seats are left to expire.
     if (why !== 'provider-closed') this.#members.release();
   }

@@ -16,6 +16,7 @@ import type {
 } from '../events.js';
 import type { LockProviderHealth } from '../health.js';
 import { keepAlive } from '../keep-alive.js';
+import { Observation, keepObservable } from '../observation.js';
 import { parseDrain } from '../options/admin-options.js';
 import { parseName } from '../options/checks.js';
 import { leaseTerms } from '../options/provider-options.js';
@@ -111,11 +112,12 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     const { clock } = surroundingsOf(parsedDbs[0]);
     let processId: string | undefined;
     const stores = parsedDbs.map((db, index) => {
-      const engine = new Engine(db, settings, this.#reportOf(index), processId);
+      const engine = new Engine(db, settings, this.#reportOf(index), processId, true);
       ({ processId } = engine);
       return new Deployment(index, engine);
     });
     this.processId = processId ?? '';
+    const observation = new Observation();
     // Every request listens to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, this.#closing.signal);
     this.#quorum = {
@@ -127,12 +129,22 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
         this.emit(event, ...(payload as EventEmitter.EventArgs<QuorumLockProviderEvents, typeof event>));
       },
       closing: this.#closing.signal,
+      observation,
       health: new StoreHealth(),
       contended: new ContendedLocks(clock),
       minValidityMs,
     };
     this.#requester = new QuorumRequester(this.#quorum);
     minValidityMs(leaseTerms(settings, settings.leaseMs));
+    keepObservable(this, {
+      observe: (observer) => {
+        const ends = [observation.add(observer), ...stores.map((store) => store.observeExtensions(observer))];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+      streams: () => stores.reduce((sum, store) => sum + store.health().streams, 0),
+    });
   }
 
   /**

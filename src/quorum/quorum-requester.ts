@@ -38,7 +38,7 @@ export class QuorumRequester {
     options: AcquireOptions | undefined,
     call: WaitingCall,
   ): Promise<H> {
-    const { settings, clock, report } = this.#quorum;
+    const { settings, clock, report, observation } = this.#quorum;
     const { name, kind, mode } = target;
     const parsed = parseAcquireOptions(settings, target.terms, options, call);
     const { terms, why, signal } = parsed;
@@ -46,12 +46,32 @@ export class QuorumRequester {
     const isHopeless = (): boolean => parsed.timeoutMs === Infinity && heldByChain(this, name).length > 0;
     const startedMs = clock.nowMs();
     const request = { name, kind, mode, terms, why };
-    return await askWithinChain(name, isHopeless, async (isSingleTry) => {
-      const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-      const hold = await new QuorumAcquisition(this.#quorum, request, { timeoutMs, signal, startedMs }).run();
-      report('acquired', { ...hold.event, waitedMs: clock.nowMs() - startedMs });
-      return target.makeHandle(hold, this.#quorum);
-    });
+    const lock = { lockName: name, kind, mode: kind === 'reader-writer' ? mode : undefined };
+    const observed = observation?.isOn === true ? observation.acquireStarted(lock) : undefined;
+    try {
+      return await askWithinChain(name, isHopeless, async (isSingleTry) => {
+        const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
+        const hold = await new QuorumAcquisition(this.#quorum, request, {
+          timeoutMs,
+          signal,
+          startedMs,
+        }).run();
+        const waitedMs = clock.nowMs() - startedMs;
+        if (observed !== undefined) {
+          observation?.acquireGranted(observed, hold.token, waitedMs);
+          observation?.holdStarted(hold, observed, hold.token);
+        }
+        report('acquired', { ...hold.event, waitedMs });
+        return target.makeHandle(hold, this.#quorum);
+      });
+    } catch (error) {
+      if (observed !== undefined) {
+        const isTry = call === 'tryAcquire' || parsed.timeoutMs === 0;
+        const durationMs = clock.nowMs() - startedMs;
+        observation?.acquireFailed(observed, error, { isTry, signal, durationMs });
+      }
+      throw error;
+    }
   }
 
   async inspect(name: string): Promise<LockSnapshot | null> {

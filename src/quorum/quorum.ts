@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
+import type { Observation } from '../observation.js';
 import type { LeaseTerms, Settings } from '../options/provider-options.js';
 import type { ContendedLocks } from './contended-locks.js';
 import type { StoreHealth } from './store-health.js';
@@ -14,6 +15,8 @@ export interface Quorum {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly report: Report;
+  /** What observers are told of the requests and holds of the provider; `undefined`: nothing. */
+  readonly observation?: Observation;
   readonly closing: AbortSignal;
   readonly health: StoreHealth;
   readonly contended: ContendedLocks;

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { LinkedController } from '../abort-listeners.js';
 import { sleepUntil, within } from '../clock.js';
 import type { Clock } from '../clock.js';
+import type { Observation } from '../observation.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import { AFTER_ANOMALY_MS } from './claiming.js';
@@ -18,6 +19,9 @@ export interface JobParts {
   readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
   readonly clock: Clock;
   readonly tell: TellJob;
+  /** What observers are told of the runs; `undefined`: nothing. */
+  readonly observation?: Observation;
+  readonly jobName?: string;
   /** Aborts when the job is stopped. The signal of the present run then aborts, too. */
   readonly stopping: AbortSignal;
   /** Ends the term when a run hangs. */
@@ -208,7 +212,7 @@ export class JobTerm {
   /** Resolves with false if no run began because the term could not be relied on any more or the job was stopped. */
   async #run(instantMs: number): Promise<boolean> {
     const term = this.#term;
-    const { tell, clock, ledger } = this.#job;
+    const { tell, clock, ledger, observation, jobName = term.name } = this.#job;
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
     // `isHeld` alone is not enough: when the leader ends its term, the signal aborts first, and the hold lasts until
@@ -231,12 +235,20 @@ export class JobTerm {
     const ended = new AbortController();
     const watched = this.#watch(firedAt, ended.signal);
     const startedMs = clock.nowMs();
-    tell('run', { firedAt, fencingToken: term.fencingToken });
+    const { name: electionName, fencingToken } = term;
+    tell('run', { firedAt, fencingToken });
+    const observed =
+      observation?.isOn === true
+        ? observation.runStarted({ jobName, electionName, firedAt, fencingToken })
+        : undefined;
+    const work = (): unknown => run({ signal: runSignal.signal, term, firedAt });
     try {
-      await run({ signal: runSignal.signal, term, firedAt });
+      await (observed === undefined ? work() : observed.within(work));
+      observed?.ended();
       conclude('completed');
       tell('completed', { firedAt, tookMs: clock.nowMs() - startedMs });
     } catch (error) {
+      observed?.ended({ thrown: error });
       conclude('failed');
       tell('failed', { firedAt, error });
     } finally {

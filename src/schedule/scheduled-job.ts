@@ -221,11 +221,14 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   async #lead(handle: TermHandle, stopping: AbortSignal): Promise<void> {
+    const { clock, observation } = this.#elections.requester.context;
     const term = new JobTerm(
       {
         options: this.#options,
         ledger: this.#ledger,
-        clock: this.#elections.requester.context.clock,
+        clock,
+        observation,
+        jobName: this.name,
         tell: (event, ...payload) => {
           this.emit(event, ...(payload as EventEmitter.EventArgs<ScheduledJobEvents, typeof event>));
         },

@@ -20,6 +20,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   fencing: ['lease'],
   testing: ['protocol'],
   'node-cron': ['provider', 'engine-of', 'engine', 'schedule', 'lease', 'store', 'protocol'],
+  opentelemetry: ['provider', 'quorum'],
   quorum: ['engine', 'primitives', 'lease', 'store', 'protocol'],
   'engine-of': ['engine'],
   provider: ['engine-of', 'engine', 'schedule', ...ENGINE],
@@ -56,11 +57,20 @@ const EVERYWHERE: readonly string[] = [
     'warnings',
     'abort-listeners',
     'scope',
+    'observer',
+    'observation',
+    'diagnostics',
   ],
 ];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
 /** The command line is a program: it makes the client itself. The build puts commander into it. */
 const OF_COMMAND_LINE: readonly string[] = ['commander', 'mongodb'];
+/** The entry for OpenTelemetry works with the application's own copy of its API. */
+const OF_OPENTELEMETRY: readonly string[] = ['@opentelemetry/api'];
+const OF_LAYERS: Readonly<Record<string, readonly string[]>> = {
+  cli: OF_COMMAND_LINE,
+  opentelemetry: OF_OPENTELEMETRY,
+};
 const CONSTANTS = 'protocol/lock-document.ts';
 
 const layerOf = (path: string): string => path.replace(/\.ts$/, '').split('/')[0] ?? path;
@@ -108,10 +118,10 @@ describe('src', () => {
     expect(atRunTime).toEqual(['cli/connection.ts → mongodb']);
   });
 
-  it('imports no package at run time except Node’s own and its two dependencies; the command line has its parser and the driver', () => {
+  it('imports no package at run time except Node’s own and its two dependencies; the command line has its parser and the driver, and leasehold/opentelemetry its API', () => {
     const packages = imports.filter(({ to, isTypeOnly }) => !isOwn(to) && !isTypeOnly);
     const isKnown = ({ from, to }: Import): boolean =>
-      to.startsWith('node:') || (layerOf(from) === 'cli' ? OF_COMMAND_LINE : DEPENDENCIES).includes(to);
+      to.startsWith('node:') || (OF_LAYERS[layerOf(from)] ?? DEPENDENCIES).includes(to);
     const others = packages.filter((each) => !isKnown(each));
     expect(others.map(inWords)).toEqual([]);
   });

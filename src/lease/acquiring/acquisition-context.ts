@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.js';
 import type { Report } from '../../events.js';
+import type { Observation } from '../../observation.js';
 import type { Settings } from '../../options/provider-options.js';
 import type { Combiner } from '../../store/updates/combiner.js';
 import type { LockCollection } from '../../store/lock-collection.js';
@@ -12,6 +13,7 @@ export interface AcquisitionContext {
   readonly process: string;
   readonly clock: Clock;
   readonly report: Report;
+  readonly observation: Observation;
   readonly collection: LockCollection;
   readonly combiner: Combiner;
   readonly room: WaitingRoom;

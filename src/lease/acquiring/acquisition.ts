@@ -4,6 +4,7 @@
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
 import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
+import type { Heard } from '../../observer.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
@@ -21,6 +22,7 @@ import type { BegunRequest } from './begun-request.js';
 import { StoreAnswers } from './store-answers.js';
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
+type Granted = Extract<Turn, { readonly type: 'granted' }>;
 
 interface AttemptWait {
   readonly attempt: Attempt;
@@ -156,6 +158,8 @@ export class Acquisition {
     }
     room.queued(wait, place, reply, sentAt);
     this.#request.onQueued?.();
+    const { observed } = this.#request;
+    if (observed !== undefined) observed.queuePlace ??= place.place;
     // Reported last, because a listener may abort the call or close the provider.
     report('waiting', { ...this.#event(), place: place.place });
     return await Promise.race([wait.turn, this.#stopped]);
@@ -166,10 +170,7 @@ export class Acquisition {
    *
    * @param isLast - Whether no new attempt may follow. A grant that is too late then counts as a timeout.
    */
-  #accept(
-    { token, deadline }: Extract<Turn, { readonly type: 'granted' }>,
-    isLast: boolean,
-  ): Grant | undefined {
+  #accept({ token, deadline, heard }: Granted, isLast: boolean): Grant | undefined {
     const { clock, room } = this.#context;
     const { attempt, wait } = this.#current;
     if (deadline.ms <= clock.nowMs()) {
@@ -177,11 +178,27 @@ export class Acquisition {
       return undefined;
     }
     room.leave(wait, false);
+    if (heard !== undefined) this.#noteHandOver(heard);
     const { name, seats, terms } = this.#request;
     const { mode, permits } = attempt.request;
     const copies = attempt.copies.mayArrive ? attempt.copies : undefined;
     const { id } = attempt;
     return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies };
+  }
+
+  /**
+   * Notes how the seat came to this request. Only the head of the queue knows the holds before it: behind the head, other
+   * holds follow that no answer shows.
+   */
+  #noteHandOver({ by, grantedAtMs }: Heard): void {
+    const { observed } = this.#request;
+    if (observed === undefined) return;
+    const { id } = this.#current.attempt;
+    const nowMs = this.#context.collection.serverClock.nowMs();
+    observed.heardBy = by;
+    observed.handoverMs = grantedAtMs === undefined ? undefined : Math.max(0, nowMs - grantedAtMs);
+    const before = this.#place === 0 ? this.#holders.filter((lease) => lease.id !== id) : [];
+    observed.handedBy = before.flatMap(({ traceparent }) => traceparent ?? []);
   }
 
   #end(stop: Stop): void {

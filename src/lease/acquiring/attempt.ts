@@ -118,7 +118,7 @@ export class Attempt {
 
   #newRequest(): Request {
     const { settings, process, collection } = this.#context;
-    const { terms, why, keeper } = this.#begun;
+    const { terms, why, keeper, observed } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
     // A copy that arrives after the not-after does nothing. If the call still waits then, it makes a new attempt.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
@@ -129,6 +129,7 @@ export class Attempt {
       leaseMs,
       label: settings.label,
       why,
+      traceparent: observed?.traceparent,
       keeps: keeper?.keeps,
       notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
       maxMembers: settings.maxMembers,

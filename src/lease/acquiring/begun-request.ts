@@ -1,3 +1,4 @@
+import type { ObservedAcquire } from '../../observer.js';
 import type { ParsedAcquireOptions } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { Reply } from '../../protocol/replies/reply.js';
@@ -30,4 +31,6 @@ export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
   readonly isNested: boolean;
   /** Keeps the seat for the next caller of this process. If `undefined`, every release gives the seat back. */
   readonly keeper?: SeatKeeper | undefined;
+  /** Where the facts for observers are noted; `undefined`: nobody observes the call. */
+  readonly observed?: ObservedAcquire | undefined;
 }

@@ -6,6 +6,8 @@ import { CollectedHandles } from '../../collected-handles.js';
 import type { Clock } from '../../clock.js';
 import type { LossCause } from '../../errors.js';
 import type { Report } from '../../events.js';
+import type { Observation } from '../../observation.js';
+import type { ObservedAcquire } from '../../observer.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Settings } from '../../options/provider-options.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
@@ -34,6 +36,7 @@ export class Holds implements HandleHolds, SeatListener {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #report: Report;
+  readonly #observation: Observation;
   readonly #monitor: LeaseMonitor;
   readonly #releases: ReleaseQueue;
   #onEmpty: (() => void) | undefined;
@@ -42,6 +45,7 @@ export class Holds implements HandleHolds, SeatListener {
     settings: Settings,
     clock: Clock,
     report: Report,
+    observation: Observation,
     monitor: LeaseMonitor,
     releases: ReleaseQueue,
     databaseName: string,
@@ -50,6 +54,7 @@ export class Holds implements HandleHolds, SeatListener {
     this.#settings = settings;
     this.#clock = clock;
     this.#report = report;
+    this.#observation = observation;
     this.#monitor = monitor;
     this.#releases = releases;
   }
@@ -62,13 +67,21 @@ export class Holds implements HandleHolds, SeatListener {
     return hold;
   }
 
-  acquired(hold: Hold, waitedMs: number): void {
+  /** Called when the caller of an acquire gets its hold. */
+  acquired(hold: Hold, waitedMs: number, acquire: ObservedAcquire | undefined): void {
+    // The end of a hold that is over already was told before its beginning.
+    if (acquire !== undefined && hold.checkEnd() === undefined) {
+      this.#observation.holdStarted(hold, acquire, hold.token);
+    }
     this.#report('acquired', { ...hold.event, waitedMs });
   }
 
   lost(seat: Seat, holds: readonly SeatHold[], why: LossCause, mayBeStored: boolean): void {
     this.#remove(seat);
-    for (const { event, heldMs } of holds) this.#report('lost', { ...event, heldMs, why });
+    for (const hold of holds) {
+      this.#observation.holdEnded(hold, why);
+      this.#report('lost', { ...hold.event, heldMs: hold.heldMs, why });
+    }
     if (this.#mustGiveBack(seat, why, mayBeStored)) void this.#giveBack(seat);
   }
 
@@ -95,6 +108,7 @@ export class Holds implements HandleHolds, SeatListener {
     if (!hold.release()) return false;
     const { seat } = hold;
     if (this.#keep(seat)) {
+      this.#observation.holdEnded(hold, 'released');
       this.#report('released', { ...hold.event, heldMs: hold.heldMs, confirmed: true });
       return true;
     }
@@ -104,9 +118,11 @@ export class Holds implements HandleHolds, SeatListener {
     if (left?.foundLease === false) {
       const why = this.#whyGone(seat, left);
       hold.setFoundGone(why);
+      this.#observation.holdEnded(hold, why);
       this.#report('lost', { ...hold.event, heldMs, why });
       return false;
     }
+    this.#observation.holdEnded(hold, 'released');
     this.#report('released', { ...hold.event, heldMs, confirmed: left?.foundLease === true });
     return true;
   }
@@ -123,6 +139,7 @@ export class Holds implements HandleHolds, SeatListener {
   letExpire(hold: Hold): void {
     if (!hold.release()) return;
     this.#giveUp(hold.seat);
+    this.#observation.holdEnded(hold, 'released');
     this.#report('released', { ...hold.event, heldMs: hold.heldMs, confirmed: false });
   }
 
@@ -170,6 +187,7 @@ export class Holds implements HandleHolds, SeatListener {
     if (!hold.release()) return;
     const { seat } = hold;
     const isGivenUp = this.#giveUp(seat);
+    this.#observation.holdEnded(hold, 'released');
     this.#report('abandoned', { ...hold.event, heldMs: hold.heldMs });
     if (isGivenUp) void this.#giveBack(seat);
   }

@@ -1,5 +1,7 @@
 import type { Moment } from '../../clock.js';
 import type { Report } from '../../events.js';
+import type { Clock } from '../../clock.js';
+import type { Observation } from '../../observation.js';
 import {
   extension,
   keptLeasesProjection,
@@ -36,11 +38,15 @@ export class LeaseExtender {
   readonly #committer: Committer;
   readonly #process: string;
   readonly #report: Report;
+  readonly #observation: Observation;
+  readonly #clock: Clock;
 
-  constructor(committer: Committer, process: string, report: Report) {
+  constructor(committer: Committer, process: string, report: Report, observation: Observation, clock: Clock) {
     this.#committer = committer;
     this.#process = process;
     this.#report = report;
+    this.#observation = observation;
+    this.#clock = clock;
   }
 
   /**
@@ -51,6 +57,7 @@ export class LeaseExtender {
    */
   async extend(names: readonly string[], batch: readonly Seat[], boundMs: number): Promise<Answers> {
     const tokens = batch.map(({ storedToken }) => storedToken);
+    const sentMs = this.#clock.nowMs();
     const read = await this.#send(names, batch, boundMs);
     if (read.type !== 'done') {
       const { error } = read;
@@ -58,6 +65,10 @@ export class LeaseExtender {
         confirmations: batch.map(() => ({ type: 'unknown', error })),
         isRefused: read.type === 'refused',
       };
+    }
+    if (this.#observation.hearsExtensions) {
+      const durationMs = this.#clock.nowMs() - sentMs;
+      this.#observation.extended({ durationMs, leases: batch.map(leftOf) });
     }
     const documents = new Map(read.value.map((document) => [document.name, document]));
     const confirmations = batch.map((seat, index) => {
@@ -116,6 +127,13 @@ export class LeaseExtender {
       this.#report('releaseRequested', { ...event, ...seat.revocation });
     }
   }
+}
+
+/** The share of the lease that is left, before the answer to the extension counts. */
+function leftOf(seat: Seat): { readonly lockName: string; readonly leftShare: number } {
+  const { leaseMs, clockAllowanceMs } = seat.grant.terms;
+  const leftShare = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));
+  return { lockName: seat.name, leftShare };
 }
 
 function readDocument(document: Readonly<Record<string, unknown>>): DocumentRead {

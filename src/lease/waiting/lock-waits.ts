@@ -1,5 +1,6 @@
 import type { Clock, Moment } from '../../clock.js';
 import { CorruptLockDocumentError } from '../../errors.js';
+import type { Heard } from '../../observer.js';
 import { fateOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
@@ -109,32 +110,34 @@ export class LockWaits {
     this.#queued.add(tracked);
     tracked.queuedAtMs = this.#clock.nowMs();
     this.#update(tracked, place, reply, sentAt);
-    const { earlyGrant, isLookAskedEarly } = tracked;
-    if (earlyGrant !== undefined) this.#acceptGrant(tracked, earlyGrant);
+    const { earlyGrant, earlyGrantedAtMs: grantedAtMs, isLookAskedEarly } = tracked;
+    if (earlyGrant !== undefined) this.#acceptGrant(tracked, earlyGrant, { by: 'event', grantedAtMs });
     else if (mustLook || isLookAskedEarly) this.look();
     else this.#armSchedule();
   }
 
   /**
    * Called when a word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look instead.
+   *
+   * @param grantedAtMs - The server's time of the grant, if the event told it.
    */
-  woken(id: string, token: number): void {
+  woken(id: string, token: number, grantedAtMs?: number): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
-    if (!this.#queued.has(tracked)) tracked.heardEarly(token);
+    if (!this.#queued.has(tracked)) tracked.heardEarly(token, grantedAtMs);
     else if (token === LOOK_AGAIN) this.look();
-    else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token);
+    else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token, { by: 'event', grantedAtMs });
   }
 
   /**
    * Called when an update or a read of this process showed a lease of this attempt. Returns whether that lease is the
    * grant that the attempt waited for.
    */
-  leaseSeen(id: string, token: number, endsAt: Moment): boolean {
+  leaseSeen(id: string, token: number, endsAt: Moment, heard: Heard): boolean {
     const tracked = this.#waits.get(id);
     if (tracked === undefined || !this.#queued.has(tracked) || !tracked.isGrantedBy(token)) return false;
     tracked.shownGranted(endsAt);
-    this.#acceptGrant(tracked, token);
+    this.#acceptGrant(tracked, token, heard);
     return true;
   }
 
@@ -181,13 +184,13 @@ export class LockWaits {
     this.#looks.cancel(this.#requestedLook);
   }
 
-  #acceptGrant(tracked: TrackedWait, token: number): void {
+  #acceptGrant(tracked: TrackedWait, token: number, heard: Heard): void {
     const { wait, deadline } = tracked;
     // If too little of the lease is left, a look extends the seat and shows whether the seat still exists.
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
-        wait.granted(token, deadline);
+        wait.granted(token, deadline, heard);
       });
   }
 
@@ -277,7 +280,8 @@ export class LockWaits {
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {
-          tracked.wait.granted(lease.token, deadline);
+          const grantedAtMs = lease.acquiredAt.getTime();
+          tracked.wait.granted(lease.token, deadline, { by: 'look', grantedAtMs });
         });
       } else {
         this.#end(tracked.wait, false, () => {

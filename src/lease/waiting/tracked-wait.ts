@@ -24,6 +24,7 @@ export class TrackedWait {
   #fenceWhenQueued = 0;
   /** The highest token of a grant that was reported before the reply to the attempt's own request. */
   #earlyToken = 0;
+  #earlyGrantedAtMs: number | undefined;
   #isLookAskedEarly = false;
   /**
    * The earliest instant at which the place or the granted lease can end, as far as answers have shown. An answer
@@ -48,7 +49,8 @@ export class TrackedWait {
   /**
    * Called when an event arrives before the reply to the attempt's own request. The token `LOOK_AGAIN` asks for a look.
    */
-  heardEarly(token: number): void {
+  heardEarly(token: number, grantedAtMs?: number): void {
+    if (token > this.#earlyToken) this.#earlyGrantedAtMs = grantedAtMs;
     this.#earlyToken = Math.max(this.#earlyToken, token);
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
@@ -56,6 +58,11 @@ export class TrackedWait {
   /** The token of a grant for this wait that was reported early; `undefined` if there is none. */
   get earlyGrant(): number | undefined {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
+  }
+
+  /** The server's time of the grant that was reported early, in ms, as far as its event told it. */
+  get earlyGrantedAtMs(): number | undefined {
+    return this.#earlyGrantedAtMs;
   }
 
   get isLookAskedEarly(): boolean {

@@ -1,4 +1,5 @@
 import type { Moment } from '../../clock.js';
+import type { Heard } from '../../observer.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -6,7 +7,13 @@ import type { Wait, Waiting } from './wait.js';
 
 /** How the wait of one attempt ended. */
 export type Turn =
-  | { readonly type: 'granted'; readonly token: number; readonly deadline: Moment }
+  | {
+      readonly type: 'granted';
+      readonly token: number;
+      readonly deadline: Moment;
+      /** How the process heard of the grant; not set if the answer to its own request or cancel showed the grant. */
+      readonly heard?: Heard;
+    }
   /** The place in the queue is gone. A request then makes a new attempt under a new id. */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
@@ -39,8 +46,8 @@ export class TurnWait implements Wait {
     });
   }
 
-  granted(token: number, deadline: Moment): void {
-    this.#end({ type: 'granted', token, deadline });
+  granted(token: number, deadline: Moment, heard: Heard): void {
+    this.#end({ type: 'granted', token, deadline, heard });
   }
 
   lapsed(): void {

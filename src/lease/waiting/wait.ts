@@ -1,4 +1,5 @@
 import type { Moment } from '../../clock.js';
+import type { Heard } from '../../observer.js';
 import type { LeaseTerms } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import type { SeatRules } from '../../protocol/seats.js';
@@ -21,7 +22,7 @@ export interface Waiting {
  * `failed` is called once. None of them is called if the attempt leaves earlier, or if the waiting room closes.
  */
 export interface Wait extends Waiting {
-  granted(token: number, deadline: Moment): void;
+  granted(token: number, deadline: Moment, heard: Heard): void;
   /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id. */
   lapsed(): void;
   failed(error: unknown): void;

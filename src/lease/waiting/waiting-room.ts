@@ -10,6 +10,7 @@
 import type { Clock, Moment, Timer } from '../../clock.js';
 import { textOf } from '../../error-text.js';
 import { UnsupportedServerError } from '../../errors.js';
+import type { HeardBy } from '../../observer.js';
 import type { Poll } from '../../protocol/pipeline/polls.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Lease } from '../../protocol/lock-document.js';
@@ -172,15 +173,15 @@ export class WaitingRoom implements WakeListener {
    * Called with the answer to an update that the combiner of this process has sent. Besides the result of that update,
    * the answer may show grants to other waits.
    */
-  answered(name: string, { reply, wake }: Answer, sentAt: Moment): void {
-    if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt);
+  answered(name: string, { reply, wake, nowMs }: Answer, sentAt: Moment): void {
+    if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt, 'look');
     for (const word of wake) {
       const parsed = readWakeWord(this.#process, word);
       if (parsed === undefined) continue;
       // For a hold, `LOOK_AGAIN` reports a revocation of its lease or a call for a run. This process has sent that
       // revocation or call itself, and tells its own holds directly.
       if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
-        this.onWoken(name, parsed.id, parsed.token);
+        this.onWoken(name, parsed.id, parsed.token, nowMs);
       }
     }
   }
@@ -190,7 +191,7 @@ export class WaitingRoom implements WakeListener {
    * an attempt waited for.
    */
   seen({ name, leases, nowMs, waiting, place, waiters }: Poll, sentAt: Moment): boolean {
-    const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt);
+    const isAwaited = this.#leasesSeen(name, leases, nowMs, sentAt, 'poll');
     const lock = this.#locks.get(name);
     const [first] = waiting;
     if (first !== undefined) lock?.placeRead(first, place, waiters);
@@ -203,7 +204,7 @@ export class WaitingRoom implements WakeListener {
     this.#locks.get(name)?.lookIfMissing([], askedAt);
   }
 
-  onWoken(name: string, id: string, token: number): void {
+  onWoken(name: string, id: string, token: number, atMs?: number): void {
     if (token === OTHERS_WAIT) {
       this.#unmatched.onOthersWait(name);
       return;
@@ -212,7 +213,7 @@ export class WaitingRoom implements WakeListener {
     // attempt is woken below.
     if (token === LOOK_AGAIN) this.#unmatched.onAskedToConfirm(id);
     const lock = this.#locks.get(name);
-    if (lock?.has(id) === true) lock.woken(id, token);
+    if (lock?.has(id) === true) lock.woken(id, token, atMs);
     else if (token > LOOK_AGAIN) this.#giveBackEnded(name, id);
   }
 
@@ -249,13 +250,14 @@ export class WaitingRoom implements WakeListener {
     this.#ended.clear();
   }
 
-  #leasesSeen(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment): boolean {
+  #leasesSeen(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment, by: HeardBy): boolean {
     const lock = this.#locks.get(name);
     let isAwaited = false;
     for (const lease of leases) {
       const { id, token } = lease;
+      const heard = { by, grantedAtMs: lease.acquiredAt.getTime() };
       const endsAt = earliestEnd(lease, nowMs, sentAt);
-      if (lock?.has(id) === true) isAwaited = lock.leaseSeen(id, token, endsAt) || isAwaited;
+      if (lock?.has(id) === true) isAwaited = lock.leaseSeen(id, token, endsAt, heard) || isAwaited;
       else this.#giveBackEnded(name, id);
     }
     return isAwaited;

@@ -10,6 +10,14 @@ const EVERYTHING = 2_147_483_647;
 /** The fields that a lease takes over from its waiter, in every kind of lock. */
 const TAKEN_OVER = ['process', 'label', 'why'] as const;
 
+export interface AdmissionOptions {
+  /**
+   * Whether leases also take over the `traceparent` of their waiters. Only an instrumented process asks for this, so the
+   * updates of all others stay as they were.
+   */
+  readonly keepsTraces?: boolean;
+}
+
 const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] });
 
 /**
@@ -28,13 +36,20 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
  * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election a grant lasts longer
  * by `transitionMs`; the leader does not rely on that time.
  */
-export function admit(seats: SeatRules, requested: readonly string[]): readonly Stage[] {
+export function admit(
+  seats: SeatRules,
+  requested: readonly string[],
+  { keepsTraces = false }: AdmissionOptions = {},
+): readonly Stage[] {
   const reserves = seats.keeping === 'passed';
   // The lease is made field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter
   // lacks is not in the lease.
-  const taken = [...TAKEN_OVER, ...(reserves ? ['keeps'] : []), ...seats.ownFields].map(
-    (field): [string, Expression] => [field, `$$this.v.${field}`],
-  );
+  const taken = [
+    ...TAKEN_OVER,
+    ...(keepsTraces ? ['traceparent'] : []),
+    ...(reserves ? ['keeps'] : []),
+    ...seats.ownFields,
+  ].map((field): [string, Expression] => [field, `$$this.v.${field}`]);
   const leaseAt = (index: readonly Expression[]): Expression => ({
     id: '$$this.k',
     ...Object.fromEntries(taken),

@@ -102,7 +102,7 @@ function enqueue(seats: SeatRules, request: Request, conditions: readonly Expres
 }
 
 function waiterOf(seats: SeatRules, request: Request): Fields {
-  const { process, leaseMs, label, why, keeps } = request;
+  const { process, leaseMs, label, why, traceparent, keeps } = request;
   return {
     process,
     leaseMs,
@@ -111,6 +111,7 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
     ...seats.requestFields(request),
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
+    ...(traceparent === undefined ? {} : { traceparent: literal(traceparent) }),
     ...(keeps === undefined ? {} : { keeps }),
   };
 }

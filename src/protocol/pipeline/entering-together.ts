@@ -11,7 +11,7 @@ export interface NamedEntering {
 }
 
 /** The fields in which the requests of one update may differ. */
-type OwnFields = 'id' | 'label' | 'why' | 'notAfter';
+type OwnFields = 'id' | 'label' | 'why' | 'traceparent' | 'notAfter';
 
 /** The fields that must be equal in all requests of one update: every field of `Request` except `OwnFields`. */
 const TERMS: Record<Exclude<keyof Request, OwnFields>, true> = {
@@ -56,9 +56,14 @@ export function enteringTogether(
   return [{ $replaceWith: bind({ own }, result) }];
 }
 
-const ownFieldsOf = ({ id, label, why, notAfter }: Request): Fields => ({
+const ownFieldsOf = ({ id, label, why, traceparent, notAfter }: Request): Fields => ({
   notAfter,
-  lease: { id, ...(label === undefined ? {} : { label }), ...(why === undefined ? {} : { why }) },
+  lease: {
+    id,
+    ...(label === undefined ? {} : { label }),
+    ...(why === undefined ? {} : { why }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+  },
 });
 
 /** A date in the past: if no request gets the lock, the document may be purged at once. */

@@ -125,12 +125,13 @@ export interface Own {
   lease(terms: Fields): Expression;
 }
 
-const ownOf = ({ id, label, why, notAfter }: Request): Own => ({
+const ownOf = ({ id, label, why, traceparent, notAfter }: Request): Own => ({
   notAfter,
   lease: (terms) => ({
     id,
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
+    ...(traceparent === undefined ? {} : { traceparent: literal(traceparent) }),
     ...terms,
   }),
 });

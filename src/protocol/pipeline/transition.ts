@@ -6,6 +6,7 @@ import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
 import { admit, tellKeepers } from './admission.js';
+import type { AdmissionOptions } from './admission.js';
 import { operate } from './effects.js';
 import { takeOverKind } from './kind-takeover.js';
 import { MAY_HAVE_EXPIRED, withPlaces } from './places.js';
@@ -29,10 +30,10 @@ import { isWellFormedWithPlaces } from './verdict.js';
 export function transition(
   seats: SeatRules,
   operations: readonly Operation[],
-  { takingOver = false }: { readonly takingOver?: boolean } = {},
+  { takingOver = false, ...admitted }: { readonly takingOver?: boolean } & AdmissionOptions = {},
 ): readonly Stage[] {
   const requested = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
-  const admission = admit(seats, requested);
+  const admission = admit(seats, requested, admitted);
   return [
     ...(takingOver ? [takeOverKind(seats, operations)] : []),
     ...expire(seats, operations),

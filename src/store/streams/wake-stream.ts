@@ -7,8 +7,11 @@ import type { StreamContext } from './stream-cursor.js';
 import { StreamSupervisor } from './stream-supervisor.js';
 
 export interface WakeListener {
-  /** A word names the attempt `id`. `token` is the token of a grant, `LOOK_AGAIN` or `OTHERS_WAIT`. */
-  onWoken(name: string, id: string, token: number): void;
+  /**
+   * A word names the attempt `id`. `token` is the token of a grant, `LOOK_AGAIN` or `OTHERS_WAIT`. `atMs` is the
+   * server's time of the update, if the event has it.
+   */
+  onWoken(name: string, id: string, token: number, atMs?: number): void;
   /** Events may have been missed, so the process has to look at every lock. */
   onGap(): void;
   /** There is no stream, for now or for good: the process has to poll for its waiters. */
@@ -33,13 +36,19 @@ export class WakeStream {
   readonly #listener: WakeListener;
   readonly #stream: StreamSupervisor;
 
-  constructor(context: StreamContext, process: string, listener: WakeListener) {
+  /** @param telling - Whether anything observes the provider: events then have the server's time. */
+  constructor(
+    context: StreamContext,
+    process: string,
+    listener: WakeListener,
+    telling: { readonly isOn: boolean } = { isOn: false },
+  ) {
     const { settings, report } = context;
     let isAnnounced = false;
     this.#process = process;
     this.#listener = listener;
     this.#stream = new StreamSupervisor(context, {
-      pipeline: () => wakePipeline(process),
+      pipeline: () => wakePipeline(process, telling.isOn),
       isEnough: () => true,
       opened: () => {
         if (!isAnnounced) report('wakeups', { mode: 'change-stream', why: 'the change stream is open' });
@@ -85,15 +94,17 @@ export class WakeStream {
   }
 
   #dispatch(event: Document): void {
-    const { documentKey, wake } = event as {
+    const { documentKey, wake, wallTime } = event as {
       readonly documentKey?: { readonly _id: string };
       readonly wake?: unknown;
+      readonly wallTime?: unknown;
     };
+    const atMs = wallTime instanceof Date ? wallTime.getTime() : undefined;
     if (documentKey === undefined) this.#listener.onCollectionGone();
     for (const word of readWake(wake)) {
       const told = readWakeWord(this.#process, word);
       if (told !== undefined && documentKey !== undefined) {
-        this.#listener.onWoken(documentKey._id, told.id, told.token);
+        this.#listener.onWoken(documentKey._id, told.id, told.token, atMs);
       }
     }
   }
@@ -105,7 +116,7 @@ export class WakeStream {
  * in both forms (E13). Deletes are left out: purges of unused documents come in bursts, and the process would have to
  * read each of them. Looks and extensions find out which documents are missing.
  */
-function wakePipeline(process: string): Document[] {
+function wakePipeline(process: string, hasTime: boolean): Document[] {
   const namesUs = { $regex: naming(process) };
   return [
     {
@@ -117,6 +128,7 @@ function wakePipeline(process: string): Document[] {
         ],
       },
     },
-    { $project: { documentKey: 1, wake: WAKE_OF_EVENT } },
+    // Servers before 6.0 have no `wallTime`.
+    { $project: { documentKey: 1, wake: WAKE_OF_EVENT, ...(hasTime ? { wallTime: 1 } : {}) } },
   ];
 }

@@ -92,10 +92,12 @@ export class Combiner {
   readonly #lanes = new Map<string, Lane<Pending>>();
   readonly #hint = new UncontendedHint();
   readonly #committer: Committer;
+  readonly #traces: { readonly keepsTraces: boolean };
 
   /**
    * @param onAnswer - Gets every answer before the callers of its operations do, because an answer may concern other
    *   waits of this process.
+   * @param traces - Whether the process is instrumented now. By default, it never is.
    */
   constructor(
     collection: LockCollection,
@@ -103,12 +105,14 @@ export class Combiner {
     process: string,
     clock: Clock,
     onAnswer: (name: string, answer: Answer, sentAt: Moment) => void,
+    traces: { readonly keepsTraces: boolean } = { keepsTraces: false },
   ) {
     this.#collection = collection;
     this.#process = process;
     this.#clock = clock;
     this.#onAnswer = onAnswer;
     this.#committer = committer;
+    this.#traces = traces;
   }
 
   submit(
@@ -226,7 +230,7 @@ export class Combiner {
     const outcome = await this.#collection.transition(name, () => {
       operations = batch.map(operationToSend);
       return {
-        pipeline: transition(seats, operations, { takingOver }),
+        pipeline: transition(seats, operations, { takingOver, keepsTraces: this.#traces.keepsTraces }),
         fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
         upsert: mayCreate(operations),
       };

@@ -1,0 +1,207 @@
+import { diagnostics, hasSubscribers } from './diagnostics.js';
+import { AcquireTimeoutError } from './errors.js';
+import type { LossCause } from './errors.js';
+import type {
+  AcquireResult,
+  HoldEnd,
+  ObservedAcquire,
+  ObservedExtension,
+  ObservedHold,
+  ObservedLock,
+  ObservedLoss,
+  ObservedRun,
+  ObservedTerm,
+  Observer,
+  RunScope,
+} from './observer.js';
+import { wrongType } from './options/checks.js';
+import { warnOfListener } from './warnings.js';
+
+/** The call whose acquire has failed. */
+interface FailedCall {
+  /** Whether the call did not wait, or was a `tryAcquire`. */
+  readonly isTry: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly durationMs: number;
+}
+
+export const holdEndOf = (why: LossCause): HoldEnd => {
+  if (why === 'released') return 'release';
+  return why === 'provider-closed' ? 'closing' : 'loss';
+};
+
+/**
+ * What one provider tells of its work: to its observers, and to the subscribers of the diagnostics channels. The caller
+ * asks `isOn` before it makes what it tells, so that an unobserved provider does nothing but ask.
+ */
+export class Observation {
+  #observers: readonly Observer[] = [];
+  /** The holds that were observed from their beginning, by the hold itself. */
+  readonly #holds = new Map<object, ObservedHold>();
+
+  readonly #isOfStore: boolean;
+
+  /**
+   * @param isOfStore - Whether the engine works for one store of a quorum. Then only its extensions are told, because the
+   *   quorum itself tells of its requests and holds.
+   */
+  constructor(isOfStore = false) {
+    this.#isOfStore = isOfStore;
+  }
+
+  /** Whether anything listens. */
+  get isOn(): boolean {
+    return !this.#isOfStore && (this.#observers.length > 0 || hasSubscribers());
+  }
+
+  get hearsExtensions(): boolean {
+    return this.#observers.length > 0;
+  }
+
+  /** Whether requests store the trace context of their holds, and documents keep it. */
+  get keepsTraces(): boolean {
+    return !this.#isOfStore && this.#observers.length > 0;
+  }
+
+  /** Adds an observer. Returns a function that removes it. */
+  add(observer: Observer): () => void {
+    this.#observers = [...this.#observers, observer];
+    return () => {
+      this.#observers = this.#observers.filter((each) => each !== observer);
+    };
+  }
+
+  acquireStarted(lock: ObservedLock): ObservedAcquire {
+    const { lockName, kind, mode } = lock;
+    const acquire: ObservedAcquire = {
+      ...{ lockName, kind, mode, traceparent: undefined, queuePlace: undefined, heardBy: undefined },
+      ...{ handoverMs: undefined, handedBy: [], result: undefined, error: undefined },
+      ...{ fencingToken: undefined, durationMs: undefined },
+    };
+    this.#tell((observer) => observer.acquireStarted?.(acquire));
+    return acquire;
+  }
+
+  acquireGranted(acquire: ObservedAcquire, fencingToken: number, durationMs: number): void {
+    Object.assign(acquire, { result: 'granted', fencingToken, durationMs } as const);
+    this.#tell((observer) => observer.acquireEnded?.(acquire));
+  }
+
+  /** No effect after `acquireGranted`. */
+  acquireFailed(acquire: ObservedAcquire, error: unknown, call: FailedCall): void {
+    if (acquire.result !== undefined) return;
+    Object.assign(acquire, { result: resultOf(error, call), error, durationMs: call.durationMs });
+    this.#tell((observer) => observer.acquireEnded?.(acquire));
+  }
+
+  /** Called when the caller gets its hold. */
+  holdStarted(hold: object, acquire: ObservedAcquire, fencingToken: number): void {
+    const { lockName, kind, mode } = acquire;
+    const observed: ObservedHold = {
+      ...{ lockName, kind, mode, acquire, fencingToken },
+      ...{ endedBy: undefined, why: undefined, durationMs: undefined },
+    };
+    this.#holds.set(hold, observed);
+    this.#tell((observer) => observer.holdStarted?.(observed));
+  }
+
+  /** Called once at the end of each hold. A hold that was not observed from its beginning only tells its loss. */
+  holdEnded(
+    hold: {
+      readonly event: Pick<ObservedLoss, 'lockName' | 'kind' | 'fencingToken'>;
+      readonly heldMs: number;
+    },
+    why: LossCause,
+  ): void {
+    const observed = this.#holds.get(hold);
+    if (observed === undefined && !this.isOn) return;
+    const { event, heldMs } = hold;
+    if (observed !== undefined) {
+      this.#holds.delete(hold);
+      Object.assign(observed, { why, endedBy: holdEndOf(why), durationMs: heldMs });
+      this.#tell((observer) => observer.holdEnded?.(observed));
+    }
+    if (why === 'released') return;
+    const { lockName, kind, fencingToken } = event;
+    const loss: ObservedLoss = { lockName, kind, fencingToken, heldMs, why };
+    this.#tell((observer) => observer.lost?.(loss));
+  }
+
+  extended(extension: ObservedExtension): void {
+    this.#tell((observer) => observer.extended?.(extension));
+  }
+
+  termStarted(term: Omit<ObservedTerm, 'endedBy'>): ObservedTerm {
+    const observed: ObservedTerm = { ...term, endedBy: undefined };
+    this.#tell((observer) => observer.termStarted?.(observed));
+    return observed;
+  }
+
+  termEnded(term: ObservedTerm, endedBy: HoldEnd): void {
+    term.endedBy = endedBy;
+    this.#tell((observer) => observer.termEnded?.(term));
+  }
+
+  runStarted(run: ObservedRun): RunScope {
+    const scopes: RunScope[] = [];
+    this.#tell((observer) => {
+      const scope = observer.runStarted?.(run);
+      if (scope !== undefined) scopes.push(scope);
+    });
+    return {
+      within: (work) => scopes.reduceRight((inner, scope) => () => scope.within(inner), work)(),
+      ended: (error) => {
+        for (const scope of scopes)
+          told(() => {
+            scope.ended(error);
+          });
+      },
+    };
+  }
+
+  #tell(call: (observer: Observer) => void): void {
+    for (const observer of this.#observers)
+      told(() => {
+        call(observer);
+      });
+    // The channels of Node.js catch the errors of their subscribers.
+    call(diagnostics);
+  }
+}
+
+function resultOf(error: unknown, { isTry, signal }: FailedCall): AcquireResult {
+  if (error instanceof AcquireTimeoutError) return isTry ? 'busy' : 'timeout';
+  return signal?.aborted === true && error === signal.reason ? 'aborted' : 'error';
+}
+
+/** Telemetry must not break a lock: an error becomes a process warning. */
+function told(tell: () => void): void {
+  try {
+    tell();
+  } catch (error) {
+    warnOfListener('telemetry', error);
+  }
+}
+
+/** What can be observed of a provider. */
+export interface Observable {
+  /** Adds an observer. Returns a function that removes it. */
+  observe(observer: Observer): () => void;
+  /** How many change streams are open. */
+  streams(): number;
+}
+
+const observables = new WeakMap<object, Observable>();
+
+/** Called by each provider for itself. */
+export function keepObservable(provider: object, observable: Observable): void {
+  observables.set(provider, observable);
+}
+
+/** @throws `TypeError` if `locks` is no provider of this copy of the library. */
+export function observableOf(locks: object): Observable {
+  const isObject = typeof locks === 'object' && (locks as object | null) !== null;
+  const observable = isObject ? observables.get(locks) : undefined;
+  if (observable !== undefined) return observable;
+  throw wrongType('locks', 'a LockProvider or QuorumLockProvider of this copy of the library', locks);
+}

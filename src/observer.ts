@@ -1,0 +1,119 @@
+// What the core tells of its work, for telemetry. The core makes these objects only while somebody observes its provider
+// (`Observation.isOn`). The object of an acquire or a hold is the same at its beginning and at its end.
+
+import type { LossCause } from './errors.js';
+import type { LockKind, Mode } from './protocol/lock-document.js';
+
+/**
+ * How a call of acquire ended.
+ *
+ * - `busy`: a call that does not wait found the lock taken, or `tryAcquire` gave `null`.
+ * - `timeout`: the time of `acquire` was up.
+ * - `aborted`: the signal of the caller aborted.
+ * - `error`: any other error.
+ */
+export type AcquireResult = 'granted' | 'busy' | 'timeout' | 'aborted' | 'error';
+
+/** How a hold ended: by its owner, by a loss, or because its provider closed while it was held. */
+export type HoldEnd = 'release' | 'loss' | 'closing';
+
+/**
+ * How a waiting request heard of its grant: the words of an update named it, the reply to an operation showed its lease,
+ * or a read of the lock did.
+ */
+export type HeardBy = 'event' | 'look' | 'poll';
+
+export interface Heard {
+  readonly by: HeardBy;
+  /** When the server granted the seat, by the server's clock, in ms; `undefined` if the process was not told. */
+  readonly grantedAtMs: number | undefined;
+}
+
+export interface ObservedLock {
+  readonly lockName: string;
+  readonly kind: LockKind;
+  /** Reader-writer lock only: the mode that was asked for. */
+  readonly mode: Mode | undefined;
+}
+
+/** One call of acquire. Fields are `undefined` until they are known. */
+export interface ObservedAcquire extends ObservedLock {
+  /**
+   * The W3C trace context of the hold to come. An observer sets it when the acquire starts; the request and the lease
+   * store it.
+   */
+  traceparent: string | undefined;
+  /** The place in the queue, 0 for the head, when the store first showed it. */
+  queuePlace: number | undefined;
+  heardBy: HeardBy | undefined;
+  /** The time from the grant, by the server's clock, until this process heard of it, in ms. */
+  handoverMs: number | undefined;
+  /** The `traceparent` of each hold that stood before this request when it was the head of the queue. */
+  handedBy: readonly string[];
+  result: AcquireResult | undefined;
+  error: unknown;
+  fencingToken: number | undefined;
+  durationMs: number | undefined;
+}
+
+export interface ObservedHold extends ObservedLock {
+  /** The call that got this hold. */
+  readonly acquire: ObservedAcquire;
+  readonly fencingToken: number;
+  endedBy: HoldEnd | undefined;
+  /** Why the hold ended; `released` if its owner ended it. */
+  why: LossCause | undefined;
+  durationMs: number | undefined;
+}
+
+export interface ObservedLoss {
+  readonly lockName: string;
+  readonly kind: LockKind;
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly why: LossCause;
+}
+
+/** One answered batch of extensions. */
+export interface ObservedExtension {
+  /** The time from the sending of the batch to its answer, in ms. */
+  readonly durationMs: number;
+  /** For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. */
+  readonly leases: readonly { readonly lockName: string; readonly leftShare: number }[];
+}
+
+export interface ObservedTerm {
+  readonly electionName: string;
+  readonly candidateId: string;
+  readonly fencingToken: number;
+  endedBy: HoldEnd | undefined;
+}
+
+export interface ObservedRun {
+  readonly jobName: string;
+  readonly electionName: string;
+  /** The instant of the run. */
+  readonly firedAt: Date;
+  readonly fencingToken: number;
+}
+
+/** One run of a job, as an observer surrounds it. */
+export interface RunScope {
+  /** Calls `work` once, at once, and returns its result. */
+  within<T>(work: () => T): T;
+  /** Called when the run has ended; `error` is `undefined` if it has not failed. */
+  ended(error?: { readonly thrown: unknown }): void;
+}
+
+/** Gets what the core tells. A method that throws ends nothing but the telling. */
+export interface Observer {
+  acquireStarted?(acquire: ObservedAcquire): void;
+  acquireEnded?(acquire: ObservedAcquire): void;
+  holdStarted?(hold: ObservedHold): void;
+  holdEnded?(hold: ObservedHold): void;
+  lost?(loss: ObservedLoss): void;
+  extended?(extension: ObservedExtension): void;
+  termStarted?(term: ObservedTerm): void;
+  termEnded?(term: ObservedTerm): void;
+  runStarted?(run: ObservedRun): RunScope | undefined;
+}

@@ -1,0 +1,2 @@
+export { instrument } from './instrument.js';
+export type { Instrumentable, InstrumentOptions } from './instrument.js';

@@ -1,0 +1,80 @@
+// Folder `opentelemetry`: metrics and spans of a provider, made of what the core tells observers.
+
+import { metrics, trace } from '@opentelemetry/api';
+import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
+import { observableOf } from '../observation.js';
+import { knownOptions, wrongType } from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
+import type { LockProvider } from '../provider.js';
+import type { QuorumLockProvider } from '../quorum/quorum-lock-provider.js';
+import { LockMetrics } from './lock-metrics.js';
+import { LockSpans } from './lock-spans.js';
+import { VERSION } from './version.js';
+
+/** What can be instrumented. */
+export type Instrumentable = LockProvider | QuorumLockProvider;
+
+/** Options of {@link instrument}. */
+export interface InstrumentOptions {
+  /** Makes the tracer of the spans. Default: the global provider of the API, as it is at the call. */
+  tracerProvider?: TracerProvider | undefined;
+  /** Makes the meter of the metrics. Default: the global provider of the API, as it is at the call. */
+  meterProvider?: MeterProvider | undefined;
+  /**
+   * Maps the name of a lock to a group, which becomes the attribute `leasehold.lock.group` of the metrics. Return few
+   * different values: each of them is a series of its own in the store of the metrics. Default: no such attribute.
+   */
+  groupOf?: ((lockName: string) => string) | undefined;
+}
+
+const KEYS: KeysOf<InstrumentOptions> = { tracerProvider: true, meterProvider: true, groupOf: true };
+
+/** The instrumentation scope of all metrics and spans. */
+const SCOPE = 'leasehold';
+
+/**
+ * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, terms and
+ * runs. Holds and requests that exist already are not recorded, except that their losses are counted. Sends no command.
+ *
+ * While a `LockProvider` is instrumented, its requests carry the trace context of their holds. The lease stores it in the
+ * field `traceparent` (55 bytes), and the next hold of another instrumented process links its span to it.
+ *
+ * An error that a tracer, a meter or `groupOf` throws becomes a process warning, and changes nothing for the lock.
+ *
+ * Not promised: one record for one lock if the same provider is instrumented twice. Each instrumentation records
+ * everything.
+ *
+ * @returns A function that takes everything off. Spans that are open then end without their result, the up-down counters
+ *   return to zero, and nothing is recorded afterwards. May be called again.
+ * @throws `TypeError` for a wrong provider or a wrong option.
+ */
+export function instrument(locks: Instrumentable, options?: InstrumentOptions): () => void {
+  const given = knownOptions(options, 'instrument', KEYS);
+  const observable = observableOf(locks);
+  const tracerProvider = withMethod('tracerProvider', given.tracerProvider, 'getTracer') ?? trace;
+  const meterProvider = withMethod('meterProvider', given.meterProvider, 'getMeter') ?? metrics;
+  const { groupOf } = given;
+  if (groupOf !== undefined && typeof groupOf !== 'function')
+    throw wrongType('groupOf', 'a function', groupOf);
+  const lockMetrics = new LockMetrics(meterProvider.getMeter(SCOPE, VERSION), groupOf, () =>
+    observable.streams(),
+  );
+  const lockSpans = new LockSpans(tracerProvider.getTracer(SCOPE, VERSION));
+  const ends = [lockSpans, lockMetrics].map((observer) => observable.observe(observer));
+  return () => {
+    for (const end of ends.splice(0)) end();
+    lockMetrics.end();
+    lockSpans.end();
+  };
+}
+
+function withMethod<K extends string, T extends Readonly<Record<K, unknown>>>(
+  option: string,
+  value: T | undefined,
+  method: K,
+): T | undefined {
+  if (value === undefined) return undefined;
+  const found = (value as Partial<Record<K, unknown>> | null)?.[method];
+  if (typeof found !== 'function') throw wrongType(option, `an object with the method ${method}`, value);
+  return value;
+}

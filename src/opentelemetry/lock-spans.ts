@@ -1,0 +1,187 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  context,
+  isSpanContextValid,
+  trace,
+} from '@opentelemetry/api';
+import type { Attributes, Context, HrTime, Link, Span, Tracer } from '@opentelemetry/api';
+import type {
+  ObservedAcquire,
+  ObservedHold,
+  ObservedRun,
+  ObservedTerm,
+  Observer,
+  RunScope,
+} from '../observer.js';
+import { errorTypeOf } from './error-type.js';
+import { SpanClock } from './span-clock.js';
+import { contextOf, traceparentOf } from './traceparent.js';
+
+const ACQUIRE = 'leasehold.acquire';
+const HOLD = 'leasehold.hold';
+
+/** One request, from its call until the end of its hold. */
+interface Tracked {
+  /**
+   * The span that began with the call. After a grant it is the span of the hold, because the request had to name that
+   * span before anybody could know of a grant.
+   */
+  readonly span: Span;
+  readonly parent: Context;
+  readonly clock: SpanClock;
+  /** The array that `span` was started with. */
+  readonly startTime: HrTime;
+}
+
+/** The spans of one provider. */
+export class LockSpans implements Observer {
+  readonly #tracer: Tracer;
+  readonly #requests = new Map<ObservedAcquire, Tracked>();
+  /** Granted requests whose callers do not have their holds yet. A caller that never gets its hold leaves nothing here. */
+  readonly #granted = new WeakMap<ObservedAcquire, Tracked>();
+  readonly #holds = new Map<ObservedHold, Tracked>();
+  readonly #terms = new Map<ObservedTerm, Span>();
+  readonly #runs = new Set<Span>();
+
+  constructor(tracer: Tracer) {
+    this.#tracer = tracer;
+  }
+
+  acquireStarted(acquire: ObservedAcquire): void {
+    // A candidate queues in the background, so the code that once started it is not the parent.
+    const parent = acquire.kind === 'election' ? ROOT_CONTEXT : context.active();
+    const clock = new SpanClock();
+    const startTime = clock.now();
+    const span = this.#start(ACQUIRE, { 'leasehold.lock.name': acquire.lockName }, parent, { startTime });
+    this.#requests.set(acquire, { span, parent, startTime, clock });
+    acquire.traceparent ??= traceparentOf(span.spanContext());
+  }
+
+  acquireEnded(acquire: ObservedAcquire): void {
+    const tracked = this.#requests.get(acquire);
+    if (tracked === undefined) return;
+    this.#requests.delete(acquire);
+    const { result, error } = acquire;
+    if (result === 'granted') {
+      this.#granted.set(acquire, tracked);
+      this.#becomeHold(acquire, tracked);
+      return;
+    }
+    const { span, clock } = tracked;
+    span.setAttributes({ ...attributesOf(acquire), 'leasehold.result': result });
+    if (result === 'error') fail(span, error);
+    span.end(clock.now());
+  }
+
+  holdStarted(hold: ObservedHold): void {
+    const tracked = this.#granted.get(hold.acquire);
+    if (tracked !== undefined) this.#holds.set(hold, tracked);
+  }
+
+  holdEnded(hold: ObservedHold): void {
+    const tracked = this.#holds.get(hold);
+    if (tracked === undefined) return;
+    this.#holds.delete(hold);
+    const { span, clock } = tracked;
+    const isLost = hold.endedBy === 'loss';
+    span.setAttributes({
+      'leasehold.ended_by': hold.endedBy,
+      ...(isLost && { 'leasehold.loss.why': hold.why }),
+    });
+    if (isLost) span.setStatus({ code: SpanStatusCode.ERROR, message: `lost: ${String(hold.why)}` });
+    span.end(clock.now());
+  }
+
+  termStarted(term: ObservedTerm): void {
+    const { electionName, candidateId, fencingToken } = term;
+    const attributes = {
+      'leasehold.lock.name': electionName,
+      'leasehold.fencing_token': fencingToken,
+      'leasehold.candidate.id': candidateId,
+    };
+    this.#terms.set(term, this.#start('leasehold.term', attributes, ROOT_CONTEXT));
+  }
+
+  termEnded(term: ObservedTerm): void {
+    const span = this.#terms.get(term);
+    this.#terms.delete(term);
+    span?.setAttribute('leasehold.ended_by', term.endedBy ?? 'release');
+    if (term.endedBy === 'loss') span?.setStatus({ code: SpanStatusCode.ERROR });
+    span?.end();
+  }
+
+  /** A run belongs to no request, so its span begins a trace. */
+  runStarted({ jobName, electionName, firedAt, fencingToken }: ObservedRun): RunScope {
+    const attributes = {
+      'leasehold.job.name': jobName,
+      'leasehold.lock.name': electionName,
+      'leasehold.job.fired_at': firedAt.toISOString(),
+      'leasehold.fencing_token': fencingToken,
+    };
+    const span = this.#start('leasehold.job.run', attributes, ROOT_CONTEXT);
+    this.#runs.add(span);
+    return {
+      within: (work) => context.with(trace.setSpan(ROOT_CONTEXT, span), work),
+      ended: (error) => {
+        if (!this.#runs.delete(span)) return;
+        if (error !== undefined) fail(span, error.thrown);
+        span.end();
+      },
+    };
+  }
+
+  /** Ends every open span. */
+  end(): void {
+    for (const { span, clock } of [...this.#requests.values(), ...this.#holds.values()])
+      span.end(clock.now());
+    for (const span of [...this.#terms.values(), ...this.#runs]) span.end();
+    for (const open of [this.#requests, this.#holds, this.#terms, this.#runs]) open.clear();
+  }
+
+  /**
+   * Makes the span of the call that of the hold, and writes a span of the acquire beside it. The SDK keeps the array of
+   * the start time, so a change of the array moves the start to the grant. With an SDK that copies the array, the span of
+   * the hold would begin at the call.
+   */
+  #becomeHold(acquire: ObservedAcquire, { span, parent, clock, startTime }: Tracked): void {
+    const attributes = attributesOf(acquire);
+    const grantedAt = clock.now();
+    const asked = { ...attributes, 'leasehold.result': acquire.result };
+    const acquired = this.#start(ACQUIRE, asked, parent, { startTime: [...startTime] });
+    acquired.end(grantedAt);
+    [startTime[0], startTime[1]] = grantedAt;
+    span.updateName(HOLD);
+    span.setAttributes(attributes);
+    for (const link of linksOf(acquire)) span.addLink(link);
+  }
+
+  #start(name: string, attributes: Attributes, parent: Context, given: { startTime?: HrTime } = {}): Span {
+    return this.#tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes, ...given }, parent);
+  }
+}
+
+const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: ObservedAcquire): Attributes => ({
+  'leasehold.lock.name': lockName,
+  'leasehold.kind': kind,
+  ...(mode !== undefined && { 'leasehold.mode': mode }),
+  ...(fencingToken !== undefined && { 'leasehold.fencing_token': fencingToken }),
+  ...(queuePlace !== undefined && { 'leasehold.queue.place': queuePlace }),
+});
+
+/** Other processes have stored the trace contexts, so any text may stand there. */
+const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
+  handedBy.flatMap((traceparent) => {
+    const spanContext = contextOf(traceparent);
+    return spanContext !== undefined && isSpanContextValid(spanContext) ? [{ context: spanContext }] : [];
+  });
+
+function fail(span: Span, error: unknown): void {
+  span.setAttribute('error.type', errorTypeOf(error));
+  if (error instanceof Error) span.recordException(error);
+  span.setStatus({
+    code: SpanStatusCode.ERROR,
+    message: error instanceof Error ? error.message : String(error),
+  });
+}
