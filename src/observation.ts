@@ -1,3 +1,4 @@
+import type { Clock } from './clock.js';
 import { diagnostics, hasSubscribers } from './diagnostics.js';
 import { AcquireTimeoutError } from './errors.js';
 import type { LossCause } from './errors.js';
@@ -185,6 +186,7 @@ function told(tell: () => void): void {
 
 /** What can be observed of a provider. */
 export interface Observable {
+  readonly clock: Clock;
   /** Adds an observer. Returns a function that removes it. */
   observe(observer: Observer): () => void;
   /** How many change streams are open. */

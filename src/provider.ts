@@ -77,8 +77,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.#engine = new Engine(db, parseProviderOptions(options), report);
     this.processId = this.#engine.processId;
     keepEngine(this, this.#engine);
-    const { observation } = this.#engine;
+    const { observation, requester } = this.#engine;
     keepObservable(this, {
+      clock: requester.context.clock,
       observe: (observer) => observation.add(observer),
       streams: () => this.#engine.health().streams,
     });

@@ -59,7 +59,7 @@ export function instrument(locks: Instrumentable, options?: InstrumentOptions): 
   const lockMetrics = new LockMetrics(meterProvider.getMeter(SCOPE, VERSION), groupOf, () =>
     observable.streams(),
   );
-  const lockSpans = new LockSpans(tracerProvider.getTracer(SCOPE, VERSION));
+  const lockSpans = new LockSpans(tracerProvider.getTracer(SCOPE, VERSION), observable.clock);
   const ends = [lockSpans, lockMetrics].map((observer) => observable.observe(observer));
   return () => {
     for (const end of ends.splice(0)) end();

@@ -7,6 +7,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Attributes, Context, HrTime, Link, Span, Tracer } from '@opentelemetry/api';
+import type { Clock } from '../clock.js';
 import type {
   ObservedAcquire,
   ObservedHold,
@@ -38,6 +39,7 @@ interface Tracked {
 /** The spans of one provider. */
 export class LockSpans implements Observer {
   readonly #tracer: Tracer;
+  readonly #clock: Clock;
   readonly #requests = new Map<ObservedAcquire, Tracked>();
   /** Granted requests whose callers do not have their holds yet. A caller that never gets its hold leaves nothing here. */
   readonly #granted = new WeakMap<ObservedAcquire, Tracked>();
@@ -45,14 +47,15 @@ export class LockSpans implements Observer {
   readonly #terms = new Map<ObservedTerm, Span>();
   readonly #runs = new Set<Span>();
 
-  constructor(tracer: Tracer) {
+  constructor(tracer: Tracer, clock: Clock) {
     this.#tracer = tracer;
+    this.#clock = clock;
   }
 
   acquireStarted(acquire: ObservedAcquire): void {
     // A candidate queues in the background, so the code that once started it is not the parent.
     const parent = acquire.kind === 'election' ? ROOT_CONTEXT : context.active();
-    const clock = new SpanClock();
+    const clock = new SpanClock(this.#clock);
     const startTime = clock.now();
     const span = this.#start(ACQUIRE, { 'leasehold.lock.name': acquire.lockName }, parent, { startTime });
     this.#requests.set(acquire, { span, parent, startTime, clock });

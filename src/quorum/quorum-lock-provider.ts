@@ -137,6 +137,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     this.#requester = new QuorumRequester(this.#quorum);
     minValidityMs(leaseTerms(settings, settings.leaseMs));
     keepObservable(this, {
+      clock,
       observe: (observer) => {
         const ends = [observation.add(observer), ...stores.map((store) => store.observeExtensions(observer))];
         return () => {

@@ -190,7 +190,8 @@ export class LockWaits {
     if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
     else
       this.#end(wait, true, () => {
-        wait.granted(token, deadline, heard);
+        wait.heard?.(heard);
+        wait.granted(token, deadline);
       });
   }
 
@@ -281,7 +282,8 @@ export class LockWaits {
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {
           const grantedAtMs = lease.acquiredAt.getTime();
-          tracked.wait.granted(lease.token, deadline, { by: 'look', grantedAtMs });
+          tracked.wait.heard?.({ by: 'look', grantedAtMs });
+          tracked.wait.granted(lease.token, deadline);
         });
       } else {
         this.#end(tracked.wait, false, () => {

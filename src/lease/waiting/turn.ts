@@ -12,7 +12,7 @@ export type Turn =
       readonly token: number;
       readonly deadline: Moment;
       /** How the process heard of the grant; not set if the answer to its own request or cancel showed the grant. */
-      readonly heard?: Heard;
+      readonly heard?: Heard | undefined;
     }
   /** The place in the queue is gone. A request then makes a new attempt under a new id. */
   | { readonly type: 'lapsed' }
@@ -28,6 +28,7 @@ export class TurnWait implements Wait {
   /** Resolves when the wait has ended. Never rejects. */
   readonly turn: Promise<Turn>;
   readonly #onPlaced: (place: number, reply: Reply) => void;
+  #heard: Heard | undefined;
   #end!: (turn: Turn) => void;
 
   /** @param onPlaced - Called after each reply that shows the attempt in the queue. */
@@ -46,8 +47,12 @@ export class TurnWait implements Wait {
     });
   }
 
-  granted(token: number, deadline: Moment, heard: Heard): void {
-    this.#end({ type: 'granted', token, deadline, heard });
+  heard(heard: Heard): void {
+    this.#heard = heard;
+  }
+
+  granted(token: number, deadline: Moment): void {
+    this.#end({ type: 'granted', token, deadline, heard: this.#heard });
   }
 
   lapsed(): void {

@@ -22,7 +22,9 @@ export interface Waiting {
  * `failed` is called once. None of them is called if the attempt leaves earlier, or if the waiting room closes.
  */
 export interface Wait extends Waiting {
-  granted(token: number, deadline: Moment, heard: Heard): void;
+  granted(token: number, deadline: Moment): void;
+  /** Called before `granted`. For telemetry. */
+  heard?(heard: Heard): void;
   /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id. */
   lapsed(): void;
   failed(error: unknown): void;

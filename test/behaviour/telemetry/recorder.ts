@@ -1,4 +1,8 @@
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import type { DataPoint, Histogram, MetricData } from '@opentelemetry/sdk-metrics';
@@ -25,7 +29,10 @@ export class Recorder {
   readonly #exporter = new InMemorySpanExporter();
   readonly #reader = new Reader();
   /** Options of `instrument`. */
-  readonly providers: { readonly tracerProvider: BasicTracerProvider; readonly meterProvider: MeterProvider } = {
+  readonly providers: {
+    readonly tracerProvider: BasicTracerProvider;
+    readonly meterProvider: MeterProvider;
+  } = {
     tracerProvider: new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(this.#exporter)] }),
     meterProvider: new MeterProvider({ readers: [this.#reader] }),
   };

@@ -56,7 +56,9 @@ describe('the spans of a lock', () => {
     const locks = provider();
     instrument(locks, recorder.providers);
     const caller = recorder.providers.tracerProvider.getTracer('test').startSpan('caller');
-    const held = await context.with(trace.setSpan(ROOT_CONTEXT, caller), () => until(locks.acquireMutex('a')));
+    const held = await context.with(trace.setSpan(ROOT_CONTEXT, caller), () =>
+      until(locks.acquireMutex('a')),
+    );
     await until(held.release());
     const [acquire] = recorder.spans('leasehold.acquire');
     const [hold] = recorder.spans('leasehold.hold');
@@ -255,9 +257,14 @@ describe('elections and jobs', () => {
     await until(job.stop());
     const [first, second] = recorder.spans('leasehold.job.run');
     if (first === undefined || second === undefined) throw new Error('a run is missing');
-    expect(first.attributes).toMatchObject({ 'leasehold.job.name': 'report', 'leasehold.lock.name': 'report' });
+    expect(first.attributes).toMatchObject({
+      'leasehold.job.name': 'report',
+      'leasehold.lock.name': 'report',
+    });
     expect(first.parentSpanContext).toBeUndefined();
-    const below = recorder.spans().filter((span) => span.parentSpanContext?.spanId === first.spanContext().spanId);
+    const below = recorder
+      .spans()
+      .filter((span) => span.parentSpanContext?.spanId === first.spanContext().spanId);
     expect(below.map(({ name }) => name)).toEqual(['at once', 'later']);
     expect(first.status.code).toBe(SpanStatusCode.UNSET);
     expect(second.status).toEqual({ code: SpanStatusCode.ERROR, message: 'broken' });

@@ -1,0 +1,137 @@
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import type { LockProviderOptions } from '../../../src/index.js';
+import { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { whenTestEnds } from '../../support/current-test.js';
+import { untilSettled } from '../testing/fleet.js';
+
+const SUBSCRIBERS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
+
+let set: MemoryReplicaSet;
+let providers: LockProvider[];
+
+const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise);
+
+function provider(options: LockProviderOptions = {}): LockProvider {
+  const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, ...options });
+  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
+  providers.push(locks);
+  return locks;
+}
+
+interface Heard {
+  readonly name: string;
+  readonly message: Readonly<Record<string, unknown>>;
+}
+
+/** What is published on these channels from now on, until the test ends. */
+function listen(): readonly Heard[] {
+  const heard: Heard[] = [];
+  const hear = (name: string) => (message: unknown) => {
+    // The fields of a message change until its end.
+    heard.push({ name, message: { ...(message as object) } });
+  };
+  for (const traced of ['acquire', 'hold']) {
+    const handlers = Object.fromEntries(SUBSCRIBERS.map((each) => [each, hear(`${traced} ${each}`)]));
+    const subscribers = handlers as Parameters<ReturnType<typeof tracingChannel>['subscribe']>[0];
+    tracingChannel(`leasehold:${traced}`).subscribe(subscribers);
+    whenTestEnds(() => tracingChannel(`leasehold:${traced}`).unsubscribe(subscribers));
+  }
+  for (const plain of ['lost', 'wakeups']) {
+    const handler = hear(plain);
+    channel(`leasehold:${plain}`).subscribe(handler);
+    whenTestEnds(() => channel(`leasehold:${plain}`).unsubscribe(handler));
+  }
+  return heard;
+}
+
+const names = (heard: readonly Heard[]): readonly string[] => heard.map(({ name }) => name);
+
+beforeEach(() => {
+  set = new MemoryReplicaSet({ time: 'virtual', seed: 43 });
+  providers = [];
+});
+
+afterEach(async () => {
+  await until(Promise.all(providers.map((locks) => locks.close({ drainMs: 0 }))));
+  await set.close();
+});
+
+it('an acquire starts at the call and ends at the grant; a hold starts at the grant and ends at its release', async () => {
+  const locks = provider();
+  const heard = listen();
+  const acquiring = locks.acquireMutex('a');
+  expect(names(heard)).toEqual(['acquire start', 'acquire end']);
+  const held = await until(acquiring);
+  await set.advance(1_000);
+  await until(held.release());
+  expect(names(heard).slice(2)).toEqual([
+    'acquire asyncStart',
+    'acquire asyncEnd',
+    'hold start',
+    'hold end',
+    'hold asyncStart',
+    'hold asyncEnd',
+  ]);
+  const { fencingToken } = held;
+  expect(heard[3]?.message).toMatchObject({ lockName: 'a', kind: 'mutex', result: 'granted', fencingToken });
+  expect(heard.at(-1)?.message).toMatchObject({
+    lockName: 'a',
+    kind: 'mutex',
+    endedBy: 'release',
+    fencingToken,
+  });
+});
+
+it('an acquire without a grant is an error, with its result and its error', async () => {
+  const [locks, other] = [provider(), provider()];
+  await until(locks.acquireMutex('a'));
+  const heard = listen();
+  expect(await until(other.tryAcquireMutex('a'))).toBeNull();
+  expect(names(heard)).toEqual(['acquire start', 'acquire end', 'acquire error']);
+  expect(heard[2]?.message).toMatchObject({
+    lockName: 'a',
+    result: 'busy',
+    error: expect.objectContaining({ name: 'AcquireTimeoutError' }) as unknown,
+  });
+});
+
+it('a loss is told, also of a hold that began before anybody listened', async () => {
+  const db = set.db('app');
+  const locks = new LockProvider(db, { leaseMs: 10_000 });
+  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
+  providers.push(locks);
+  const held = await until(locks.acquireMutex('a'));
+  const heard = listen();
+  set.cut(db);
+  await set.advance(15_000);
+  set.heal(db);
+  expect(names(heard)).toEqual(['lost']);
+  const { fencingToken } = held;
+  expect(heard[0]?.message).toMatchObject({ lockName: 'a', kind: 'mutex', fencingToken, why: 'expired' });
+});
+
+it('a wake-up says how the waiter heard of its grant', async () => {
+  const [locks, other] = [provider(), provider()];
+  const heard = listen();
+  const held = await until(locks.acquireMutex('a'));
+  const waiting = other.acquireMutex('a');
+  await set.advance(1_000);
+  await until(held.release());
+  const next = await until(waiting);
+  const wakeups = heard.filter(({ name }) => name === 'wakeups');
+  const { fencingToken } = next;
+  expect(wakeups.map(({ message }) => message)).toEqual([
+    expect.objectContaining({ lockName: 'a', kind: 'mutex', heardBy: 'event', fencingToken }),
+  ]);
+  expect(wakeups[0]?.message['handoverMs']).toBeGreaterThanOrEqual(0);
+});
+
+it('subscribers store nothing in documents', async () => {
+  const locks = provider();
+  listen();
+  await until(locks.acquireMutex('a'));
+  expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+});
