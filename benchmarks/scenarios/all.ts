@@ -12,13 +12,14 @@ import { names } from './names.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
 import { scale } from './scale.js';
+import { telemetry } from './telemetry.js';
 import { uncontended } from './uncontended.js';
 import { waiting } from './waiting.js';
 
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
   ...[uncontended, names, handover, election, local, keep, keepers, idle, memory],
-  ...[queue, scale, waiting, overload],
+  ...[queue, scale, waiting, overload, telemetry],
 ];
 
 /** Other libraries run only on request: they need other servers and packages. */
