@@ -26,7 +26,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   Events: ['src/events.ts'],
   Inspection: ['src/admin/', 'src/protocol/'],
   'Test kit': ['src/testing/'],
-  'Other libraries': ['src/node-cron/'],
+  'Other libraries': ['src/node-cron/', 'src/opentelemetry/'],
   'Driver types': ['src/driver-types.ts'],
   More: ['src/'],
 };

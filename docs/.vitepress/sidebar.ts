@@ -43,6 +43,7 @@ export const SECTIONS: readonly Section[] = [
     text: 'Operating',
     pages: [
       ['Operations', 'operations.md'],
+      ['Telemetry', 'telemetry.md'],
       ['The command line', 'command-line.md'],
       ['Errors', 'errors.md'],
       ['What is supported', 'support.md'],

@@ -8,6 +8,7 @@ import { expect } from 'vitest';
 
 import * as leasehold from '../../src/index.js';
 import * as nodeCron from '../../src/node-cron/index.js';
+import * as opentelemetry from '../../src/opentelemetry/index.js';
 import * as quorum from '../../src/quorum/index.js';
 import * as testing from '../../src/testing/index.js';
 import type { CodeBlock } from './pages.js';
@@ -62,6 +63,7 @@ export class MemorySurroundings implements AsyncDisposable {
     const modules: Readonly<Record<string, unknown>> = {
       leasehold,
       'leasehold/node-cron': nodeCron,
+      'leasehold/opentelemetry': opentelemetry,
       'leasehold/quorum': quorum,
       'leasehold/testing': testing,
       mongodb: { MongoClient: this.#clientClass() },

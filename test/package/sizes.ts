@@ -17,6 +17,7 @@ interface Import {
 const NODE_CRON = 'runCoordinator';
 const QUORUM = 'a quorum has no semaphores';
 const TESTING = 'MemoryReplicaSet';
+const OPENTELEMETRY = 'leasehold.acquire.duration';
 
 const IMPORTS: readonly Import[] = [
   {
@@ -24,25 +25,31 @@ const IMPORTS: readonly Import[] = [
     code: `import { LockProvider } from './index.js';
            export const use = (db, work) => new LockProvider(db).createMutex('x').use(work);`,
     budget: 82_000,
-    without: [NODE_CRON, QUORUM, TESTING],
+    without: [NODE_CRON, OPENTELEMETRY, QUORUM, TESTING],
   },
   {
     what: 'everything of leasehold',
     code: `export * from './index.js';`,
     budget: 91_500,
-    without: [NODE_CRON, TESTING],
+    without: [NODE_CRON, OPENTELEMETRY, TESTING],
   },
   {
     what: 'leasehold/quorum',
     code: `export * from './quorum.js';`,
     budget: 61_500,
-    without: [NODE_CRON, TESTING],
+    without: [NODE_CRON, OPENTELEMETRY, TESTING],
   },
   {
     what: 'leasehold/testing',
     code: `export * from './testing.js';`,
     budget: 34_500,
-    without: [NODE_CRON, QUORUM],
+    without: [NODE_CRON, OPENTELEMETRY, QUORUM],
+  },
+  {
+    what: 'leasehold/opentelemetry, without a provider and without the API',
+    code: `export * from './opentelemetry.js';`,
+    budget: 8_000,
+    without: [NODE_CRON, QUORUM, TESTING],
   },
   {
     what: 'leasehold/node-cron, without a provider',
@@ -62,7 +69,7 @@ async function bundled(code: string): Promise<string> {
     format: 'esm',
     platform: 'node',
     target: 'node20',
-    external: ['mongodb'],
+    external: ['mongodb', '@opentelemetry/api'],
     write: false,
     // An entry of dist imports shared chunks for their side effects, of which they have none.
     logLevel: 'error',

@@ -29,6 +29,7 @@ import type {
 } from '../../src/index.js';
 import { runCoordinator } from '../../src/node-cron/index.js';
 import type { RunCoordinator } from '../../src/node-cron/index.js';
+import { instrument } from '../../src/opentelemetry/index.js';
 import { QuorumLockProvider } from '../../src/quorum/index.js';
 import type { QuorumHealth } from '../../src/quorum/index.js';
 import { MemoryReplicaSet } from '../../src/testing/index.js';
@@ -70,6 +71,8 @@ it('every method that creates something gives its interface', () => {
   ).returns.toEqualTypeOf<ScheduledJob>();
   expectTypeOf(() => locks.webLocks()).returns.toEqualTypeOf<WebLocks>();
   expectTypeOf(() => runCoordinator(locks)).returns.toEqualTypeOf<RunCoordinator>();
+  expectTypeOf(() => instrument(locks)).returns.toEqualTypeOf<() => void>();
+  expectTypeOf(() => instrument(quorum, { groupOf: undefined })).returns.toEqualTypeOf<() => void>();
   expectTypeOf(() => quorum.createMutex('a')).returns.toEqualTypeOf<Mutex>();
   expectTypeOf(() => quorum.createSemaphore('a', 1)).returns.toBeNever();
 });
@@ -223,6 +226,10 @@ it('TypeScript refuses unknown and misspelt options everywhere, and accepts unde
     () => locks.createSemaphore('a'),
     // @ts-expect-error -- `prefix`
     () => runCoordinator(locks, { prefixes: 'a' }),
+    // @ts-expect-error -- `groupOf`
+    () => instrument(locks, { groupBy: () => 'a' }),
+    // @ts-expect-error -- a provider, not its database
+    () => instrument(db),
     // @ts-expect-error -- `tokenField`
     () => fencedUpdateOne(db.collection('a'), {}, { $set: { a: 1 } }, lock, { token: 'x' }),
     // @ts-expect-error -- a lock, or several
