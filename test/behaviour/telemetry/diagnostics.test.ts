@@ -1,4 +1,4 @@
-import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
@@ -7,7 +7,7 @@ import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { untilSettled } from '../testing/fleet.js';
 
-const SUBSCRIBERS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
+const EVENTS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
 
 let set: MemoryReplicaSet;
 let providers: LockProvider[];
@@ -33,17 +33,15 @@ function listen(): readonly Heard[] {
     // The fields of a message change until its end.
     heard.push({ name, message: { ...(message as object) } });
   };
+  const listenTo = (channelName: string, name: string): void => {
+    const handler = hear(name);
+    subscribe(channelName, handler);
+    whenTestEnds(() => unsubscribe(channelName, handler));
+  };
   for (const traced of ['acquire', 'hold']) {
-    const handlers = Object.fromEntries(SUBSCRIBERS.map((each) => [each, hear(`${traced} ${each}`)]));
-    const subscribers = handlers as Parameters<ReturnType<typeof tracingChannel>['subscribe']>[0];
-    tracingChannel(`leasehold:${traced}`).subscribe(subscribers);
-    whenTestEnds(() => tracingChannel(`leasehold:${traced}`).unsubscribe(subscribers));
+    for (const event of EVENTS) listenTo(`tracing:leasehold:${traced}:${event}`, `${traced} ${event}`);
   }
-  for (const plain of ['lost', 'wakeups']) {
-    const handler = hear(plain);
-    channel(`leasehold:${plain}`).subscribe(handler);
-    whenTestEnds(() => channel(`leasehold:${plain}`).unsubscribe(handler));
-  }
+  for (const plain of ['lost', 'wakeups']) listenTo(`leasehold:${plain}`, plain);
   return heard;
 }
 

@@ -59,7 +59,9 @@ export class Recorder {
         count: value.count,
       }));
     }
-    return (metric.dataPoints as DataPoint<number>[]).map(({ attributes, value }) => ({ attributes, value }));
+    if (metric.dataPointType === DataPointType.EXPONENTIAL_HISTOGRAM)
+      throw new Error(`${name} is exponential`);
+    return metric.dataPoints.map(({ attributes, value }) => ({ attributes, value }));
   }
 
   /** The values of an up-down counter, by kind. */
