@@ -29,6 +29,8 @@ async function checkPackage(folder: string): Promise<void> {
     ['require: a mutex acquired and released', 'require.cjs'],
     ['import of both entries: one class, a mutex of a quorum', 'quorum-import.mjs'],
     ['require of both entries: one class, a mutex of a quorum', 'quorum-require.cjs'],
+    ['import of leasehold/opentelemetry: a recorded mutex', 'opentelemetry-import.mjs'],
+    ['require of leasehold/opentelemetry: a recorded mutex', 'opentelemetry-require.cjs'],
   ] as const) {
     await step(what, folder, process.execPath, [program], environment);
   }
@@ -93,7 +95,11 @@ async function installAsConsumer(folder: string, tarball: string): Promise<void>
   const overrides = Object.keys(own.dependencies).map((name) => [name, `file:${checkedOut(name)}`]);
   const manifest = {
     private: true,
-    dependencies: { leasehold: `file:${tarball}`, mongodb: `file:${checkedOut('mongodb')}` },
+    dependencies: {
+      leasehold: `file:${tarball}`,
+      mongodb: `file:${checkedOut('mongodb')}`,
+      '@opentelemetry/api': `file:${checkedOut('@opentelemetry/api')}`,
+    },
     overrides: Object.fromEntries(overrides) as object,
   };
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest, null, 2));

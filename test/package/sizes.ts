@@ -48,7 +48,7 @@ const IMPORTS: readonly Import[] = [
   {
     what: 'leasehold/opentelemetry, without a provider and without the API',
     code: `export * from './opentelemetry.js';`,
-    budget: 8_000,
+    budget: 4_500,
     without: [NODE_CRON, QUORUM, TESTING],
   },
   {
