@@ -5,7 +5,7 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { DataPointType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
-import type { DataPoint, Histogram, MetricData } from '@opentelemetry/sdk-metrics';
+import type { MetricData } from '@opentelemetry/sdk-metrics';
 
 class Reader extends MetricReader {
   override onForceFlush(): Promise<void> {
@@ -53,7 +53,7 @@ export class Recorder {
     const metric = (await this.metrics()).find(({ descriptor }) => descriptor.name === name);
     if (metric === undefined) return [];
     if (metric.dataPointType === DataPointType.HISTOGRAM) {
-      return (metric.dataPoints as DataPoint<Histogram>[]).map(({ attributes, value }) => ({
+      return metric.dataPoints.map(({ attributes, value }) => ({
         attributes,
         value: value.sum ?? 0,
         count: value.count,
