@@ -16,10 +16,22 @@ export default defineConfig([
     sourcemap: true,
     clean: ['!cli/**'],
   },
-  // The command line uses the built library, which is `../index.js` to the sources and to the result alike.
+  // The command line uses the built library, which is `../index.js` to the sources and to the result alike. The entry of
+  // the dashboard is one folder deeper in the sources.
   {
     ...COMMAND_LINE,
     external: ['../index.js'],
+    esbuildPlugins: [
+      {
+        name: 'entries beside the library',
+        setup: (build) => {
+          build.onResolve({ filter: /^\.\.\/dashboard\/index\.js$/ }, () => ({
+            path: '../dashboard.js',
+            external: true,
+          }));
+        },
+      },
+    ],
     outDir: 'dist/cli',
     clean: true,
     onSuccess: () => {

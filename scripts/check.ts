@@ -11,6 +11,10 @@ const steps: readonly Step[] = [
   { what: 'package-lock.json whole and in step', command: ['npm', 'ci', '--dry-run'] },
   { what: 'types of everything', command: ['tsc', '--noEmit'] },
   { what: 'types of the library, stricter', command: ['tsc', '--noEmit', '-p', 'tsconfig.build.json'] },
+  {
+    what: 'types of the page of the dashboard',
+    command: ['tsc', '--noEmit', '-p', 'src/dashboard/page'],
+  },
   { what: 'lint', command: ['eslint', '.'] },
   { what: 'format', command: ['prettier', '--check', '--log-level', 'warn', '.'] },
   { what: 'unused files, exports and dependencies', command: ['knip'] },

@@ -4,6 +4,7 @@
 /** The name of each entry below `leasehold/`, and its source; `index` is `leasehold` itself. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   index: 'src/index.ts',
+  dashboard: 'src/dashboard/index.ts',
   'node-cron': 'src/node-cron/index.ts',
   opentelemetry: 'src/opentelemetry/index.ts',
   quorum: 'src/quorum/index.ts',

@@ -46,6 +46,11 @@ const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSea
  */
 const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
+/** Something that ends with its provider. */
+export interface Attachment {
+  close(): Promise<void>;
+}
+
 /** Creates, connects and ends the parts behind one provider. */
 export class Engine {
   /** `host:pid:random`. */
@@ -58,6 +63,8 @@ export class Engine {
   readonly observation: Observation;
   /** The claims of node-cron fires in flight. `close` awaits them: only this process can run a fire that it claimed. */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
+  /** What other entries of the package have opened on this provider. A close ends it and awaits its end. */
+  readonly attached: Set<Attachment> = new Set<Attachment>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();
   /**
@@ -65,6 +72,8 @@ export class Engine {
    * pool is too small for that stream, these settings demand polling.
    */
   readonly observing: Settings;
+  /** The settings for a third change stream, which watches the whole collection for a dashboard. */
+  readonly overseeing: Settings;
   readonly #clock: Clock;
   readonly #collection: LockCollection;
   readonly #monitor: LeaseMonitor;
@@ -189,7 +198,8 @@ export class Engine {
       },
       (name) => this.inspect(name),
     );
-    this.observing = observerSettings(db, settings);
+    this.observing = observerSettings(db, settings, LEAST_POOL_TO_OBSERVE);
+    this.overseeing = observerSettings(db, settings, LEAST_POOL_TO_OVERSEE);
     const { observing } = this;
     const leaderWatch = new LeaderWatch(this.#collection, observing, clock, report, this.#closing.signal);
     this.elections = {
@@ -263,6 +273,7 @@ export class Engine {
       this.#wakeStream.close(),
       this.#purgeIndex.close(),
       this.elections.leaderWatch.close(),
+      ...[...this.attached].map((each) => each.close()),
     ]);
     this.#collection.close();
   }
@@ -307,12 +318,16 @@ function settingsFor(db: DriverDb, settings: Settings): Settings {
  */
 const LEAST_POOL_TO_OBSERVE = 3;
 
+/** The same for `Engine.overseeing`: one connection more, for the third stream. */
+const LEAST_POOL_TO_OVERSEE = 4;
+
 /**
- * Returns settings that demand polling if the pool is too small for a second stream. In a pool of two, the two streams
+ * Returns settings that demand polling if the pool is too small for one more stream. In a pool of two, two streams
  * would occupy both connections, and a command would wait up to a second until the server answers one of the streams.
  */
-function observerSettings(db: DriverDb, settings: Settings): Settings {
+function observerSettings(db: DriverDb, settings: Settings, leastPool: number): Settings {
   const { maxPoolSize } = clientOf(db).options;
-  const isRoomy = maxPoolSize === 0 || maxPoolSize >= LEAST_POOL_TO_OBSERVE;
-  return isRoomy ? settings : { ...settings, wakeups: 'polling' };
+  const isRoomy = maxPoolSize === 0 || maxPoolSize >= leastPool;
+  if (isRoomy || settings.wakeups === 'polling') return settings;
+  return { ...settings, wakeups: 'polling', pollingWhy: 'the client has a pool of too few connections' };
 }

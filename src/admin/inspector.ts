@@ -8,6 +8,8 @@ import { NOW } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import { idsToldToLook } from '../protocol/wake.js';
+import type { StoredClaim } from '../protocol/jobs/job-claims.js';
+import { electionSeats } from '../protocol/kinds/election-seats.js';
 import type { SeatRules } from '../protocol/seats.js';
 import { readSnapshot } from '../protocol/replies/snapshot.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -24,6 +26,17 @@ export interface RevokeResult {
   readonly gone: string[];
   /** The holds whose seats were emptied by force. */
   readonly evicted: string[];
+}
+
+/** One stored document, as a read of many documents returns it. */
+export interface StoredLock {
+  readonly name: string;
+  /** The server's time of the read. */
+  readonly asOf: Date;
+  /** `null`: the document is corrupt. */
+  readonly snapshot: LockSnapshot | null;
+  /** The last claims of the jobs of an election. */
+  readonly claims: readonly StoredClaim[];
 }
 
 /**
@@ -67,12 +80,9 @@ export class Inspector {
     const ofKind = kind === undefined ? {} : { kind };
     let from: Readonly<Record<string, unknown>> = { $gte: prefix };
     for (;;) {
-      const outcome = await keepAlive(
-        this.#collection.page({ _id: from, ...ofKind }, this.#whole, PAGE_SIZE),
-      );
-      if (outcome.type !== 'done') throw unavailable(null, true, outcome.error);
-      if (outcome.value.length === 0) return;
-      for (const found of outcome.value) {
+      const page = await keepAlive(this.#page({ _id: from, ...ofKind }));
+      if (page.length === 0) return;
+      for (const found of page) {
         const name: unknown = found['_id'];
         if (typeof name !== 'string' || !name.startsWith(prefix)) return;
         from = { $gt: name };
@@ -81,6 +91,47 @@ export class Inspector {
       }
     }
   }
+
+  /** Reads these locks with one command. A lock without a document is left out. */
+  async readStored(names: readonly string[]): Promise<readonly StoredLock[]> {
+    const outcome = await this.#collection.read(names, this.#whole, 'majority');
+    if (outcome.type !== 'done') throw unavailable(null, true, outcome.error);
+    return outcome.value.map(this.#stored);
+  }
+
+  /** Reads the next locks in the order of their names, at most `PAGE_SIZE`; none if there are no more. */
+  async pageStored(after: string | null): Promise<readonly StoredLock[]> {
+    const page = await this.#page({ _id: after === null ? { $gte: '' } : { $gt: after } });
+    return page.map(this.#stored);
+  }
+
+  async #page(
+    filter: Readonly<Record<string, unknown>>,
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const outcome = await this.#collection.page(filter, this.#whole, PAGE_SIZE);
+    if (outcome.type !== 'done') throw unavailable(null, true, outcome.error);
+    return outcome.value;
+  }
+
+  readonly #stored = (found: Readonly<Record<string, unknown>>): StoredLock => {
+    const {
+      _id: name,
+      now: asOf,
+      document,
+    } = found as {
+      _id: string;
+      now: Date;
+      document: Readonly<Record<string, unknown>>;
+    };
+    try {
+      const snapshot = this.#read(name, found);
+      const claims = snapshot.kind === electionSeats.kind ? document['claims'] : undefined;
+      return { name, asOf, snapshot, claims: (claims ?? []) as readonly StoredClaim[] };
+    } catch (error) {
+      if (!(error instanceof CorruptLockDocumentError)) throw error;
+      return { name, asOf, snapshot: null, claims: [] };
+    }
+  };
 
   /** Reports a corrupt document as an event and returns `null`, so that `list` goes on with the next document. */
   #readOrReport(name: string, found: Readonly<Record<string, unknown>>): LockSnapshot | null {

@@ -13,6 +13,7 @@ import {
   timeoutOption,
 } from './command-options.js';
 import type { CommonOptions } from './connection.js';
+import type { DashboardCommandOptions } from './dashboard.js';
 import type { ElectOptions } from './elect.js';
 import { EXIT, EXIT_CODE_MEANINGS } from './exit-codes.js';
 import type { LsOptions } from './ls.js';
@@ -60,6 +61,7 @@ export function defineProgram(version: string, host: Host): Command {
   defineElect(program, host);
   defineLooks(program, host);
   defineChanges(program, host);
+  defineDashboard(program, host);
   defineSetup(program, host);
   return program;
 }
@@ -222,6 +224,30 @@ function defineChanges(program: Command, { act }: Host): void {
     .action(async (name: string, limit: number, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
       await act(async () => (await import('./resize.js')).resize(name, limit, options));
+    });
+}
+
+function defineDashboard(program: Command, { act }: Host): void {
+  program
+    .command('dashboard')
+    .description(
+      'Serve a page that shows all locks live, until SIGINT or SIGTERM. Print its URL, which has a token: without the token, every request is refused.',
+    )
+    .addOption(
+      option('--port <n>', 'port of the page; 0 is any free one').argParser(integer(0, 65_535)).default(0),
+    )
+    .addOption(
+      option(
+        '--host <address>',
+        'address on which the page is served; the connection is not encrypted',
+      ).default('127.0.0.1'),
+    )
+    .addOption(option('--allow-revoke', 'let the page revoke holds'))
+    .addOption(option('--open', 'open the page in the browser'))
+    .addHelpText('after', examples('dashboard --open', 'dashboard --port 8080 --allow-revoke'))
+    .action(async (_: object, self: Command) => {
+      const options = self.optsWithGlobals<DashboardCommandOptions>();
+      await act(async () => (await import('./dashboard.js')).dashboard(options));
     });
 }
 

@@ -33,6 +33,8 @@ export interface ClaimPurpose {
    * The first instant of the schedule, from which a fixed rate counts. The claim stores it if the job has no claim yet.
    */
   readonly anchorMs: number;
+  /** The next instant of the schedule, for people to read; `null`: it is not known yet. */
+  readonly nextMs: number | null;
 }
 
 /** The number of the last call of a job, and the number of the last call that was claimed. */
@@ -93,7 +95,7 @@ export class JobLedger {
    * claim of the job is `after`.
    */
   claim(term: ClaimingTerm, instantMs: number, after: Claimed | null, purpose: ClaimPurpose): AskForClaim {
-    const { runs, call, anchorMs } = purpose;
+    const { runs, call, anchorMs, nextMs } = purpose;
     const claim = {
       type: 'claim',
       id: term.id,
@@ -103,6 +105,7 @@ export class JobLedger {
       after: after === null ? null : new Date(after.lastMs),
       claimId: newNonce(this.#context.clock),
       anchor: new Date(anchorMs),
+      next: nextMs === null ? undefined : new Date(nextMs),
       runs,
       call,
     } as const;

@@ -77,10 +77,11 @@ export class TermClaims {
     const { ledger, clock, tell } = this.#job;
     const { runs = false, call, anchorMs = instantMs, isDuringRun = false } = purpose;
     const why = (missed?.firstMs ?? 0) >= this.#busySinceMs ? 'overrun' : 'no-leader';
+    const nextMs = this.#nextAfter({ lastMs: instantMs, anchorMs: this.#last?.anchorMs ?? anchorMs });
     if (!isDuringRun) this.#busySinceMs = ledger.time.nowMs();
     const claiming = settleClaim({
       ...{ clock, time: ledger.time, instantMs },
-      ask: ledger.claim(this.#term, instantMs, this.#last, { runs, call, anchorMs }),
+      ask: ledger.claim(this.#term, instantMs, this.#last, { runs, call, anchorMs, nextMs }),
       over: this.#over,
       givingUp: this.#abandoned.signal,
       failed: (error) => {
@@ -94,6 +95,12 @@ export class TermClaims {
     this.#last = { lastMs: instantMs, anchorMs: this.#last?.anchorMs ?? anchorMs };
     if (missed !== undefined) this.tellMissed(missed, why);
     return settled;
+  }
+
+  /** `null` with a fixed delay: the next instant follows from the end of the run. */
+  #nextAfter(claimed: Claimed): number | null {
+    const { schedule } = this.#job.options;
+    return schedule.isSeries ? schedule.expected(claimed, claimed.lastMs) : null;
   }
 
   /** Gives up a claim whose outcome is not known yet. Resolves when its instants have been reported as missed. */

@@ -16,7 +16,8 @@ const ENGINE: readonly string[] = ['election', 'admin', 'primitives', 'lease', '
 /** The layers that each layer may import, besides itself and the files that every layer may import. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   index: ['provider', 'quorum', 'fencing', 'schedule', ...ENGINE],
-  cli: ['index'],
+  cli: ['index', 'dashboard'],
+  dashboard: ['provider', 'engine-of', 'engine', 'admin', 'store', 'protocol'],
   fencing: ['lease'],
   testing: ['protocol'],
   'node-cron': ['provider', 'engine-of', 'engine', 'schedule', 'lease', 'store', 'protocol'],

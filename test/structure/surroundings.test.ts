@@ -1,6 +1,7 @@
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { sourceFiles } from './source-files.js';
+import type { SourceFile } from './source-files.js';
 
 /** What makes two runs of the same program differ, and the files that may use it. */
 const SOURCES: Readonly<Record<string, readonly string[]>> = {
@@ -41,8 +42,9 @@ function sourcesIn(path: string, text: string): readonly string[] {
 }
 
 it('only the surroundings of a process use clocks, timers, turns of the event loop and random numbers', () => {
-  // The command line is a program, and no simulation runs it.
-  const simulated = sourceFiles('src').filter(({ path }) => !path.startsWith('cli/'));
+  // No simulation runs the command line, which is a program, or the page of the dashboard, which is in a browser.
+  const isSimulated = ({ path }: SourceFile): boolean => !/^(cli|dashboard\/page)\//.test(path);
+  const simulated = sourceFiles('src').filter(isSimulated);
   const uses = simulated.flatMap(({ path, text }) =>
     sourcesIn(path, text).map((source) => ({ path, source })),
   );

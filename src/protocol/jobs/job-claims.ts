@@ -37,6 +37,11 @@ export interface StoredClaim {
    * call, the anchor is the first instant of the schedule, which may be later than that claim.
    */
   readonly anchor: Date;
+  /**
+   * The next instant of the schedule, for people to read: no decision depends on it. A claim that does not know it
+   * leaves an earlier one, which is not after `instant`.
+   */
+  readonly next?: Date;
   /** `undefined`: no run was claimed, or an older release of the library claimed last. */
   readonly run?: StoredRun;
 }
@@ -169,13 +174,13 @@ function firstThatHolds<T extends string>(
 }
 
 /** What a claim stores in the entry of its job. */
-interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor'> {
+interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor' | 'next'> {
   /** The run that begins with the claim; `undefined`: no run begins, and the last run stays stored. */
   readonly run?: Fields | undefined;
 }
 
 /** The list `claims` with this claim as the job's last one. */
-function withClaim({ job, instant, claimId, anchor = instant, run }: Claimed): Expression {
+function withClaim({ job, instant, claimId, anchor = instant, next, run }: Claimed): Expression {
   const entry = merge(
     { $first: '$own' },
     {
@@ -183,6 +188,7 @@ function withClaim({ job, instant, claimId, anchor = instant, run }: Claimed): E
       instant,
       claimId: literal(claimId),
       anchor: { $ifNull: [{ $first: '$own.anchor' }, anchor] },
+      ...(next === undefined ? {} : { next }),
       ...(run === undefined ? {} : { run }),
     },
   );
@@ -190,7 +196,7 @@ function withClaim({ job, instant, claimId, anchor = instant, run }: Claimed): E
 }
 
 export function claim(operation: Claim): readonly Stage[] {
-  const { job, instant, claimId, anchor, runs, call, nonce } = operation;
+  const { job, instant, claimId, anchor, next, runs, call, nonce } = operation;
   const run: Fields = {
     instant,
     startedAt: NOW,
@@ -198,7 +204,7 @@ export function claim(operation: Claim): readonly Stage[] {
     process: '$holder.process',
     candidateId: '$holder.candidateId',
   };
-  const claimed = withClaim({ job, instant, claimId, anchor, run: runs === true ? run : undefined });
+  const claimed = withClaim({ job, instant, claimId, anchor, next, run: runs === true ? run : undefined });
   // A repeat leaves the entry as it is: the term may be over by then, and the stored end of the run must stay.
   const isTaken = isApplied(claimId);
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.

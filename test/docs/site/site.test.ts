@@ -11,7 +11,7 @@ import type { StaticServer } from '../../../lab/static-server.js';
 import { ENTRIES } from '../../../scripts/entries.js';
 import { exportsOf } from '../../structure/entry-exports.js';
 import { codeBlocks, pages, root } from '../pages.js';
-import { chromiumPath, startBrowser } from './browser.js';
+import { chromiumPath, startBrowser } from '../../../lab/browser.js';
 import { crawl, walk } from './crawl.js';
 import type { Look } from './crawl.js';
 

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+const ANY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];
+
+/**
+ * Whether the host of a request is this machine as the command was told to serve it. A server that listens on all
+ * addresses takes any address, but no name except `localhost`: only a name can be made to lead here by another site.
+ */
+export function isLocalHost(host: string, listensOn: string): boolean {
+  const { hostname } = new URL(`http://${host}`);
+  const address = hostname.replace(/^\[(.*)\]$/, '$1');
+  if (LOOPBACK.includes(hostname)) return true;
+  if (ANY_ADDRESS.includes(listensOn)) return isIP(address) !== 0;
+  return address === listensOn.toLowerCase();
+}
+
+/** What opens a file in the browser of the user. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  win32: ['explorer'],
+};
+
+interface OpenedPage extends AsyncDisposable {
+  /** Why no browser was started. */
+  readonly trouble: string | undefined;
+}
+
+/**
+ * Opens a URL with a token in the browser of the user. The browser gets a file that only the user can read and that leads
+ * to the URL: every user of the machine sees the arguments of a process. The disposal removes the file.
+ */
+export async function openInBrowser(url: string): Promise<OpenedPage> {
+  const folder = await mkdtemp(join(tmpdir(), 'leasehold-dashboard-'));
+  const file = join(folder, 'open.html');
+  await writeFile(file, `<!doctype html><meta http-equiv="refresh" content="0;url=${url}">\n`, {
+    mode: 0o600,
+  });
+  const [program, ...args] = OPENERS[process.platform] ?? ['xdg-open'];
+  const child = spawn(program, [...args, pathToFileURL(file).href], { stdio: 'ignore', detached: true });
+  child.unref();
+  const trouble = await once(child, 'spawn').then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+  return {
+    trouble,
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}

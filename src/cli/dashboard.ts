@@ -1,0 +1,77 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { dashboard as makeHandler } from '../dashboard/index.js';
+import { isLocalHost, openInBrowser } from './browsing.js';
+import { openSession } from './connection.js';
+import type { CommonOptions } from './connection.js';
+import { CommandFailure, EXIT } from './exit-codes.js';
+import { Interrupted, Interruption } from './interruption.js';
+import { startWebServer } from './web-server.js';
+import type { WebServer } from './web-server.js';
+
+export interface DashboardCommandOptions extends CommonOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly allowRevoke?: boolean | undefined;
+  readonly open?: boolean | undefined;
+}
+
+const TOKEN_BYTES = 24;
+
+/** Serves the dashboard until SIGINT or SIGTERM. Prints its URL, which has the token. */
+export async function dashboard(options: DashboardCommandOptions): Promise<number> {
+  using interruption = new Interruption();
+  const { signal } = interruption;
+  await using session = await openSession(options, { label: 'leasehold dashboard', signal });
+  const { locks, output } = session;
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
+  await using server = await listen(options, async (request) => {
+    const { host, pathname } = new URL(request.url);
+    // A page of another site whose name leads here (DNS rebinding) has the name of that site as its host.
+    if (!isLocalHost(host, options.host)) return refusal('the host is another one');
+    if (!hasToken(pathname, token)) return refusal('the token is missing or wrong');
+    return await handler(request);
+  });
+  const url = `${server.url}/${token}/`;
+  if (output.isJson) output.row({ url });
+  else output.line(url);
+  await using page = options.open === true ? await openInBrowser(url) : undefined;
+  if (page?.trouble !== undefined) output.say(`the browser cannot be started: ${page.trouble}`);
+  await ended(signal);
+  const { reason } = signal as { readonly reason: unknown };
+  const isAsked = reason instanceof Interrupted && ['SIGINT', 'SIGTERM'].includes(reason.signalName);
+  if (!isAsked) throw reason;
+  return EXIT.ok;
+}
+
+async function listen(
+  { host, port }: DashboardCommandOptions,
+  handler: (request: Request) => Promise<Response>,
+): Promise<WebServer> {
+  try {
+    return await startWebServer({ host, port }, handler);
+  } catch (cause) {
+    const { code = '', message } = cause as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'the port is in use' : message;
+    throw new CommandFailure(EXIT.configuration, `cannot listen on ${host}, port ${port}: ${why}`, { cause });
+  }
+}
+
+/** Whether the first part of the path is the token. The comparison takes the same time wherever they differ. */
+function hasToken(pathname: string, token: string): boolean {
+  const given = Buffer.from(pathname.split('/')[1] ?? '');
+  const expected = Buffer.from(token);
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+const refusal = (why: string): Response =>
+  new Response(`${why}\n`, { status: 403, headers: { 'cache-control': 'no-store' } });
+
+const ended = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve();
+    });
+    if (signal.aborted) resolve();
+  });

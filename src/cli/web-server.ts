@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+
+export interface WebServer extends AsyncDisposable {
+  /** The origin: `http://127.0.0.1:4711`. */
+  readonly url: string;
+}
+
+/** How long a browser may take to send a request, in ms. */
+const REQUEST_MS = 10_000;
+
+/** Serves a handler of web-standard requests by `node:http`. */
+export async function startWebServer(
+  { host, port }: { readonly host: string; readonly port: number },
+  handler: (request: Request) => Promise<Response>,
+): Promise<WebServer> {
+  const server = createServer({ requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
+    void answer(handler, incoming, outgoing);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { address, port: bound, family } = server.address() as AddressInfo;
+  const name = family === 'IPv6' ? `[${address}]` : address;
+  return { url: `http://${name}:${bound}`, [Symbol.asyncDispose]: () => close(server) };
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
+}
+
+async function answer(
+  handler: (request: Request) => Promise<Response>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const left = new AbortController();
+  outgoing.on('close', () => {
+    left.abort();
+  });
+  try {
+    const request = requestOf(incoming, left.signal);
+    const response =
+      request === undefined ? new Response('bad request\n', { status: 400 }) : await handler(request);
+    await send(response, outgoing, left.signal);
+  } catch {
+    // The message of an error could have what the client must not see.
+    if (!outgoing.headersSent) outgoing.writeHead(500);
+    outgoing.end();
+  }
+}
+
+/** `undefined` if the client sent no legal URL or host. */
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+  const { method = 'GET', url = '/', headers } = incoming;
+  const address = `http://${headers.host ?? ''}${url}`;
+  if (headers.host === undefined || !url.startsWith('/') || !URL.canParse(address)) return undefined;
+  const isRead = method === 'GET' || method === 'HEAD';
+  const sent = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
+  return new Request(address, {
+    method,
+    headers: sent,
+    signal,
+    ...(isRead ? {} : { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' }),
+  });
+}
+
+/** Sends no faster than the client reads. The body is cancelled when the client has left. */
+async function send(response: Response, outgoing: ServerResponse, left: AbortSignal): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) {
+    outgoing.end();
+    return;
+  }
+  outgoing.flushHeaders();
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
+  left.addEventListener('abort', cancel);
+  if (left.aborted) cancel();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || left.aborted) break;
+    if (!outgoing.write(value)) await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')]);
+  }
+  outgoing.end();
+}

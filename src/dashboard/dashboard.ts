@@ -1,0 +1,115 @@
+// Folder `dashboard`: a page that shows all locks live, and the handler that serves it.
+
+import { engineOf } from '../engine-of.js';
+import { boolean, knownOptions, optional, orElse, outOfRange, wrongType } from '../options/checks.js';
+import type { KeysOf } from '../options/unknown-keys.js';
+import type { LockProvider } from '../provider.js';
+import { LiveBoard } from './live-board.js';
+import { eventStream, page, refusal, withoutBody } from './responses.js';
+import { revoke } from './revoking.js';
+
+/** Options of {@link dashboard}. */
+export interface DashboardOptions {
+  /**
+   * The path at which the page is, for example `/admin/locks`. It begins with a slash. The handler answers 404 outside
+   * of it. Default: `/`.
+   */
+  basePath?: string | undefined;
+  /** Whether the page may revoke holds. Default: false. */
+  allowRevoke?: boolean | undefined;
+  /**
+   * Decides whether a request is answered. It is asked for each request to a path of the page, also for the events and
+   * for revocations. False, or an error that it throws, makes the answer 403. Default: every request is answered.
+   */
+  authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
+}
+
+/** Answers a request as the Fetch standard has it. */
+export type DashboardHandler = (request: Request) => Promise<Response>;
+
+const KEYS: KeysOf<DashboardOptions> = { basePath: true, allowRevoke: true, authorize: true };
+
+/** The most characters of a filter. No stored text that it could find is longer. */
+const MAX_FILTER = 1_024;
+
+/**
+ * Makes a handler that serves a page with all locks of the provider's collection, live: holders, queues, elections, jobs.
+ *
+ * Guaranteed: the handler reads the collection, and writes only to revoke, if `allowRevoke` is true. While nobody views
+ * the page, it sends nothing to the server. All viewers share one change stream; without one, the handler reads all
+ * locks again and again, and the page says so. A slow viewer takes no more memory than a fast one. At most 100 viewers
+ * are served at the same time; the next one gets 503. The stream ends one second after the last viewer has left, and
+ * with `close()` of the provider.
+ *
+ * A request with an `Origin` other than that of its own URL gets 403. So behind a proxy, the URL of the request has to be
+ * the one that the browser has. The page shows names, labels and reasons of all processes; without `authorize`, everyone
+ * who reaches the handler sees them.
+ *
+ * Not promised: the paths of the events and of revocations, and their format. Nor that a change is shown which another
+ * change of the same lock has followed within 250 ms.
+ *
+ * @returns The handler. It rejects only if `authorize` or a revocation fails in an unforeseen way.
+ * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
+ */
+export function dashboard(locks: LockProvider, options?: DashboardOptions): DashboardHandler {
+  const engine = engineOf(locks);
+  const given = knownOptions(options, 'dashboard', KEYS);
+  const basePath = parseBasePath(orElse(given.basePath, '/'));
+  const mayRevoke = boolean('allowRevoke', orElse(given.allowRevoke, false));
+  const authorize = optional(given.authorize, (value) => {
+    if (typeof value !== 'function') throw wrongType('authorize', 'a function', value);
+    return value;
+  });
+  const board = new LiveBoard(engine, mayRevoke);
+
+  const show = (request: Request, url: URL, route: string): Response => {
+    if (!['GET', 'HEAD'].includes(request.method)) {
+      return refusal(405, 'this path takes GET', { allow: 'GET, HEAD' });
+    }
+    if (route === '') return page();
+    if (board.isFull) return refusal(503, 'there are too many viewers', { 'retry-after': '10' });
+    const filter = (url.searchParams.get('filter') ?? '').slice(0, MAX_FILTER);
+    return eventStream(board.events(filter, request.signal));
+  };
+
+  const answer = async (request: Request): Promise<Response> => {
+    const url = new URL(request.url);
+    const route = routeOf(url.pathname, basePath);
+    if (route === undefined) return refusal(404, 'nothing is here');
+    const origin = request.headers.get('origin');
+    if (origin !== null && origin !== url.origin) return refusal(403, 'the origin is another one');
+    if (!(await isAuthorized(authorize, request))) return refusal(403, 'not authorized');
+    if (route !== 'revoke') return show(request, url, route);
+    return mayRevoke ? await revoke(locks, request) : refusal(403, 'this dashboard is read-only');
+  };
+
+  return async (request) => {
+    const response = await answer(request);
+    return request.method === 'HEAD' ? withoutBody(response) : response;
+  };
+}
+
+async function isAuthorized(authorize: DashboardOptions['authorize'], request: Request): Promise<boolean> {
+  try {
+    return authorize === undefined || (await authorize(request));
+  } catch {
+    return false;
+  }
+}
+
+const ROUTES: readonly string[] = ['', 'events', 'revoke'];
+
+/** The path below the base path; `undefined` if nothing is there. */
+function routeOf(path: string, basePath: string): string | undefined {
+  if (path === basePath) return '';
+  const route = path.startsWith(`${basePath}/`) ? path.slice(basePath.length + 1) : undefined;
+  return route !== undefined && ROUTES.includes(route) ? route : undefined;
+}
+
+/** The base path as a URL has it, without a slash at its end. */
+function parseBasePath(path: unknown): string {
+  if (typeof path !== 'string') throw wrongType('basePath', 'a string', path);
+  if (!path.startsWith('/') || /[?#\\]|\/\//.test(path))
+    throw outOfRange('basePath', 'a path that begins with a slash', path);
+  return new URL(path, 'http://host').pathname.replace(/\/$/, '');
+}

@@ -1,0 +1,2 @@
+export { dashboard } from './dashboard.js';
+export type { DashboardHandler, DashboardOptions } from './dashboard.js';

@@ -1,0 +1,130 @@
+import type { Timer } from '../clock.js';
+import type { Attachment, Engine } from '../engine.js';
+import { Board } from './board.js';
+import { HandOverRate } from './hand-over-rate.js';
+import { LockFeed } from './lock-feed.js';
+import { Viewer } from './viewer.js';
+import type { Scene } from './viewer.js';
+
+/** The most viewers at the same time. Each has an open connection. */
+const MAX_VIEWERS = 100;
+
+/** How long the board is kept up to date after the last viewer has left: a page that is loaded anew comes back soon. */
+const LINGER_MS = 1_000;
+
+/** One board for all viewers. It is kept up to date only while there are viewers. */
+export class LiveBoard implements Attachment {
+  readonly #scene: Scene;
+  readonly #feed: LockFeed;
+  readonly #board = new Board();
+  readonly #rate: HandOverRate;
+  readonly #viewers = new Set<Viewer>();
+  #linger: Timer | undefined;
+  #isClosed = false;
+
+  constructor(engine: Engine, mayRevoke: boolean) {
+    const { requester, inspector, overseeing: settings } = engine;
+    const { collection, clock, report, closing } = requester.context;
+    const rate = new HandOverRate(clock);
+    const feed = new LockFeed({ collection, settings, clock, report }, inspector, this.#board, rate, () => {
+      for (const viewer of this.#viewers) viewer.changed();
+    });
+    this.#rate = rate;
+    this.#feed = feed;
+    this.#scene = {
+      ...{ clock, rate, board: this.#board, mayRevoke },
+      get state() {
+        return feed.state;
+      },
+      get why() {
+        return feed.why;
+      },
+      get serverNowMs() {
+        return feed.serverNowMs;
+      },
+    };
+    engine.attached.add(this);
+    closing.addEventListener('abort', () => {
+      this.#end();
+    });
+  }
+
+  get isFull(): boolean {
+    return this.#viewers.size >= MAX_VIEWERS;
+  }
+
+  /**
+   * The events of a new viewer. The viewer joins at the first read and leaves when the stream is cancelled or the signal
+   * aborts.
+   */
+  events(filter: string, signal: AbortSignal): ReadableStream<Uint8Array> {
+    const viewer = new Viewer(this.#scene, filter);
+    const encoder = new TextEncoder();
+    const leave = (): void => {
+      signal.removeEventListener('abort', leave);
+      this.#leave(viewer);
+    };
+    let hasJoined = false;
+    const join = (): void => {
+      if (hasJoined) return;
+      hasJoined = true;
+      this.#join(viewer);
+      if (signal.aborted) leave();
+      else signal.addEventListener('abort', leave);
+    };
+    const source = {
+      pull: async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        join();
+        const text = await viewer.next();
+        if (text !== null) {
+          controller.enqueue(encoder.encode(text));
+          return;
+        }
+        leave();
+        controller.close();
+      },
+      cancel: leave,
+    };
+    // Nothing is made before a reader asks for it.
+    return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
+  }
+
+  /** Ends all viewers. Resolves when the change stream is closed. */
+  async close(): Promise<void> {
+    this.#end();
+    await this.#feed.close();
+  }
+
+  #join(viewer: Viewer): void {
+    if (this.#isClosed) {
+      viewer.end();
+      return;
+    }
+    this.#viewers.add(viewer);
+    this.#linger?.cancel();
+    this.#feed.start();
+  }
+
+  #leave(viewer: Viewer): void {
+    viewer.end();
+    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+    const { clock } = this.#scene;
+    this.#linger = clock.at(clock.nowMs() + LINGER_MS, () => {
+      this.#forget();
+    });
+  }
+
+  #forget(): void {
+    this.#feed.stop();
+    this.#board.clear();
+    this.#rate.clear();
+  }
+
+  #end(): void {
+    this.#isClosed = true;
+    this.#linger?.cancel();
+    for (const viewer of this.#viewers) viewer.end();
+    this.#viewers.clear();
+    this.#forget();
+  }
+}

@@ -1,0 +1,245 @@
+import type { Document } from 'mongodb';
+import type { Inspector } from '../admin/inspector.js';
+import { Backoff } from '../backoff.js';
+import { sleepUntil } from '../clock.js';
+import { readWake } from '../protocol/wake.js';
+import { WAKE_OF_EVENT } from '../store/streams/stream-cursor.js';
+import type { StreamContext } from '../store/streams/stream-cursor.js';
+import { StreamSupervisor } from '../store/streams/stream-supervisor.js';
+import type { Board } from './board.js';
+import type { HandOverRate } from './hand-over-rate.js';
+import type { BoardState } from './wire.js';
+
+/** The least time between two reads. All changes in between are read together. */
+const READ_EVERY_MS = 250;
+
+/** The time between two looks for leases that have run out, which no event reports. */
+const LOOK_EVERY_MS = 1_000;
+
+/** The most locks that one command reads. */
+const MAX_NAMES = 500;
+
+/** The least pause between two reads of all locks, where there is no change stream. */
+const POLL_EVERY_MS = 1_000;
+
+/** A pause is at least so many times as long as the read before it, so that polling stays below a tenth of the time. */
+const PAUSES_PER_READ = 9;
+
+const AFTER_FAILURES = new Backoff(250, 2_000);
+
+/** A word of `wake` that tells a process of a grant to one of its waiters. */
+const GRANT = /^[^-~+].*:[^:]+:[1-9]\d*$/;
+
+/**
+ * Keeps a board up to date while it is watched: reads all locks once, then each lock of which a change stream over the
+ * collection reports a change. After a gap in the stream it reads all locks again. Without a change stream it reads all
+ * locks again and again.
+ */
+export class LockFeed {
+  readonly #context: StreamContext;
+  readonly #inspector: Pick<Inspector, 'readStored' | 'pageStored'>;
+  readonly #board: Board;
+  readonly #rate: HandOverRate;
+  readonly #changed: () => void;
+  readonly #stream: StreamSupervisor;
+  readonly #isDirty = new Set<string>();
+  #over: AbortController | undefined;
+  /** Ends the present pause. */
+  #nap = new AbortController();
+  #state: BoardState = 'connecting';
+  /** Why there is no change stream for good. */
+  #pollingWhy: string | undefined;
+  #isStreaming = false;
+  #mustReadAll = false;
+  #failures = 0;
+  /** How far the server's clock is ahead of the clock of this process. */
+  #aheadMs: number;
+
+  /** @param changed - Called after each change of the board or of the state. */
+  constructor(
+    context: StreamContext,
+    inspector: Pick<Inspector, 'readStored' | 'pageStored'>,
+    board: Board,
+    rate: HandOverRate,
+    changed: () => void,
+  ) {
+    this.#context = context;
+    this.#inspector = inspector;
+    this.#board = board;
+    this.#rate = rate;
+    this.#changed = changed;
+    this.#aheadMs = context.clock.wallMs() - context.clock.nowMs();
+    this.#stream = new StreamSupervisor(context, {
+      pipeline: () => [{ $project: { operationType: 1, documentKey: 1, wake: WAKE_OF_EVENT } }],
+      isEnough: () => true,
+      opened: () => {
+        this.#isStreaming = true;
+        this.#pollingWhy = undefined;
+        this.#readAllSoon();
+      },
+      event: this.#event.bind(this),
+      lost: () => {
+        this.#isStreaming = false;
+        this.#become('unavailable');
+      },
+      refused: (error) => {
+        this.#isStreaming = false;
+        this.#pollingWhy = error instanceof Error ? error.message : String(error);
+        this.#readAllSoon();
+      },
+    });
+  }
+
+  get state(): BoardState {
+    return this.#state;
+  }
+
+  get why(): string | undefined {
+    return this.#state === 'polling' ? this.#pollingWhy : undefined;
+  }
+
+  /** The server's time, as far as the last read has shown it. */
+  get serverNowMs(): number {
+    return this.#context.clock.nowMs() + this.#aheadMs;
+  }
+
+  start(): void {
+    if (this.#over !== undefined) return;
+    const over = new AbortController();
+    this.#over = over;
+    this.#state = 'connecting';
+    this.#mustReadAll = this.#pollingWhy !== undefined;
+    this.#stream.join();
+    void this.#run(over.signal);
+  }
+
+  /** Ends the stream and the reads at once. `start` may follow. */
+  stop(): void {
+    this.#over?.abort();
+    this.#over = undefined;
+    this.#nap.abort();
+    this.#stream.leave(0);
+    this.#isStreaming = false;
+    this.#isDirty.clear();
+  }
+
+  /** Ends for good. Resolves when the server's cursor is closed. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#stream.close();
+  }
+
+  async #run(over: AbortSignal): Promise<void> {
+    const { clock } = this.#context;
+    const isOver = (): boolean => over.aborted;
+    while (!isOver()) {
+      const startedMs = clock.nowMs();
+      try {
+        await this.#read(over);
+        this.#failures = 0;
+      } catch {
+        // The provider has reported the error as an event.
+        this.#failures += 1;
+        this.#mustReadAll ||= this.#pollingWhy !== undefined || this.#isStreaming;
+        if (!isOver()) this.#become('unavailable');
+      }
+      if (!isOver()) await this.#pause(startedMs, over);
+    }
+  }
+
+  async #read(over: AbortSignal): Promise<void> {
+    if (this.#mustReadAll) {
+      await this.#readAll(over);
+      return;
+    }
+    for (const name of this.#board.endedBy(this.serverNowMs, MAX_NAMES)) this.#isDirty.add(name);
+    const names = [...this.#isDirty].slice(0, MAX_NAMES);
+    if (names.length === 0) return;
+    for (const name of names) this.#isDirty.delete(name);
+    try {
+      await this.#readThese(names, over);
+    } catch (error) {
+      for (const name of names) this.#isDirty.add(name);
+      throw error;
+    }
+  }
+
+  async #readThese(names: readonly string[], over: AbortSignal): Promise<void> {
+    const sentAtMs = this.#context.clock.nowMs();
+    const found = await this.#inspector.readStored(names);
+    if (over.aborted) return;
+    this.#learnTime(found[0]?.asOf, sentAtMs);
+    const stored = new Set(found.map(({ name }) => name));
+    for (const name of names) if (!stored.has(name)) this.#board.remove(name);
+    this.#board.put(found, true);
+    this.#changed();
+  }
+
+  /** Changes that are reported meanwhile are read afterwards. */
+  async #readAll(over: AbortSignal): Promise<void> {
+    this.#mustReadAll = false;
+    this.#isDirty.clear();
+    const seen = new Set<string>();
+    for (let after: string | null = null; ;) {
+      const sentAtMs = this.#context.clock.nowMs();
+      const page = await this.#inspector.pageStored(after);
+      if (over.aborted) return;
+      const last = page.at(-1);
+      if (last === undefined) break;
+      this.#learnTime(last.asOf, sentAtMs);
+      this.#board.put(page, false);
+      for (const { name } of page) seen.add(name);
+      after = last.name;
+    }
+    this.#board.keepOnly(seen);
+    if (this.#isStreaming) this.#become('live');
+    else this.#become(this.#pollingWhy === undefined ? 'unavailable' : 'polling');
+  }
+
+  async #pause(startedMs: number, over: AbortSignal): Promise<void> {
+    const { clock } = this.#context;
+    this.#nap = new AbortController();
+    const nowMs = clock.nowMs();
+    if (this.#failures > 0) {
+      await AFTER_FAILURES.pause(clock, this.#failures - 1, over);
+    } else if (this.#pollingWhy !== undefined && !this.#mustReadAll) {
+      await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_READ * (nowMs - startedMs)), over);
+      this.#mustReadAll = true;
+    } else {
+      await sleepUntil(clock, startedMs + READ_EVERY_MS, over);
+      if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
+      await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);
+      // The rate of hand-overs changes with the time.
+      this.#changed();
+    }
+  }
+
+  #event(event: Document): void {
+    const { operationType, documentKey, wake } = event as Readonly<Record<string, unknown>>;
+    const name = (documentKey as { readonly _id?: unknown } | undefined)?._id;
+    if (typeof name !== 'string') {
+      // The collection was dropped or renamed, or a document is not the library's.
+      if (documentKey === undefined) this.#readAllSoon();
+      return;
+    }
+    const grants = operationType === 'delete' ? 0 : readWake(wake).filter((word) => GRANT.test(word)).length;
+    if (grants > 0) this.#board.handedOver(name, grants);
+    if (grants > 0) this.#rate.add(grants);
+    this.#isDirty.add(name);
+    this.#nap.abort();
+  }
+
+  #readAllSoon(): void {
+    this.#mustReadAll = true;
+    this.#nap.abort();
+  }
+
+  #become(state: BoardState): void {
+    this.#state = state;
+    this.#changed();
+  }
+
+  #learnTime(asOf: Date | undefined, sentAtMs: number): void {
+    if (asOf !== undefined) this.#aheadMs = asOf.getTime() - (sentAtMs + this.#context.clock.nowMs()) / 2;
+  }
+}

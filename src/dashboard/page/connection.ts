@@ -1,0 +1,78 @@
+import type { BoardMessage } from '../wire.js';
+
+/** The pause before a new connection after the server has refused one. The browser itself repeats one that broke. */
+const AGAIN_MS = 2_000;
+
+/** The address of the page with a slash at its end, so that the others are beside it. The token of a command is in it. */
+const base = `${location.pathname.replace(/\/$/, '')}/`;
+
+/** A path of the same dashboard. It keeps the query of the page, which may have what its `authorize` looks for. */
+function addressOf(path: string, more: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(more)) query.set(name, value);
+  const text = query.toString();
+  return `${base}${path}${text === '' ? '' : `?${text}`}`;
+}
+
+/** What the page does with the events. The first message of each connection has everything that is shown. */
+export interface Listener {
+  received(message: BoardMessage, isFirst: boolean): void;
+  /** There is no connection to the server of the page. The next one is tried already. */
+  disconnected(): void;
+}
+
+/** The events of the server, for one filter at a time. */
+export class Connection {
+  readonly #listener: Listener;
+  #source: EventSource | undefined;
+  #again: number | undefined;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  /** The events for the filter follow those of the present one without a gap. */
+  open(filter: string): void {
+    clearTimeout(this.#again);
+    const before = this.#source;
+    const source = new EventSource(addressOf('events', filter === '' ? {} : { filter }));
+    this.#source = source;
+    let isFirst = true;
+    source.onopen = () => {
+      isFirst = true;
+    };
+    source.onmessage = ({ data }: MessageEvent<string>) => {
+      before?.close();
+      if (source !== this.#source) return;
+      this.#listener.received(JSON.parse(data) as BoardMessage, isFirst);
+      isFirst = false;
+    };
+    source.onerror = () => {
+      before?.close();
+      if (source !== this.#source) return;
+      this.#listener.disconnected();
+      if (source.readyState !== EventSource.CLOSED) return;
+      this.#again = setTimeout(() => {
+        this.open(filter);
+      }, AGAIN_MS);
+    };
+  }
+}
+
+/** Posts a request to revoke; resolves with what to tell the user. */
+export async function postRevocation(request: object): Promise<string> {
+  try {
+    const response = await fetch(addressOf('revoke'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    });
+    if (!response.ok) return `Not revoked: ${(await response.text()).trim()}.`;
+    const { asked, gone, evicted } = (await response.json()) as Record<string, readonly string[] | undefined>;
+    if ((evicted?.length ?? 0) > 0) return 'Revoked by force. The old holder may go on working for a while.';
+    if ((asked?.length ?? 0) > 0) return 'The holder was asked to release.';
+    return (gone?.length ?? 0) > 0 ? 'The hold had ended before.' : 'There was no hold to revoke.';
+  } catch {
+    return 'Not revoked: the server of this page did not answer.';
+  }
+}

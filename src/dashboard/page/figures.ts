@@ -1,0 +1,40 @@
+import type { Totals } from '../wire.js';
+import { make, write } from './elements.js';
+import { Sparkline } from './sparkline.js';
+import { count } from './times.js';
+
+/** How many seconds the rate of hand-overs is averaged over. */
+const AVERAGED_S = 5;
+
+/** The totals at the top of the page. */
+export class Figures {
+  readonly #values = new Map<string, HTMLElement>();
+  readonly #sparkline = new Sparkline();
+
+  constructor(list: HTMLElement) {
+    for (const name of ['Locks', 'Held', 'Waiting', 'Hand-overs a second', 'Leases lost']) {
+      const value = make('dd', { class: 'number' });
+      this.#values.set(name, value);
+      const figure = make('div', {}, make('dt', {}, name), value);
+      if (name.startsWith('Hand-overs')) figure.append(this.#sparkline.element);
+      list.append(figure);
+    }
+  }
+
+  show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[]): void {
+    const last = handOvers.slice(-AVERAGED_S);
+    const rate = last.reduce((sum, value) => sum + value, 0) / Math.max(1, last.length);
+    this.#show('Locks', count(locks));
+    this.#show('Held', count(held));
+    this.#show('Waiting', count(waiting));
+    this.#show('Hand-overs a second', rate.toFixed(1));
+    this.#show('Leases lost', count(losses));
+    this.#values.get('Leases lost')?.classList.toggle('bad', losses > 0);
+    this.#sparkline.show(handOvers);
+  }
+
+  #show(name: string, text: string): void {
+    const value = this.#values.get(name);
+    if (value !== undefined) write(value, text);
+  }
+}

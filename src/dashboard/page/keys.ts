@@ -1,0 +1,48 @@
+/**
+ * `/` goes to the filter, the arrows go from row to row, and Esc goes back: out of the details, out of the filter, which
+ * it clears.
+ */
+export function listenToKeys(filter: HTMLInputElement, buttons: () => readonly HTMLButtonElement[]): void {
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const active = document.activeElement;
+    const isTyping = active instanceof HTMLInputElement && active.type !== 'checkbox';
+    if (event.key === '/' && !isTyping) focus(filter);
+    else if (event.key === 'Escape') goBack(filter, active);
+    else if (isTyping && !(active === filter && event.key === 'ArrowDown')) return;
+    else if (!move(buttons(), active, event.key)) return;
+    event.preventDefault();
+  });
+}
+
+function focus(filter: HTMLInputElement): void {
+  filter.focus();
+  filter.select();
+}
+
+function goBack(filter: HTMLInputElement, active: Element | null): void {
+  const row = active?.closest('tr.details')?.previousElementSibling ?? active?.closest('tr.row');
+  const button = row?.querySelector<HTMLButtonElement>('button.name');
+  if (button?.getAttribute('aria-expanded') === 'true') {
+    button.click();
+    button.focus();
+    return;
+  }
+  if (filter.value !== '') {
+    filter.value = '';
+    filter.dispatchEvent(new Event('input'));
+  } else if (active instanceof HTMLElement) active.blur();
+}
+
+/** Whether the key moves the focus among the rows. */
+function move(all: readonly HTMLButtonElement[], active: Element | null, key: string): boolean {
+  const row = active?.closest('tr.details')?.previousElementSibling;
+  const from = row?.querySelector('button.name') ?? active;
+  const at = all.findIndex((each) => each === from);
+  const to = { ArrowDown: at + 1, ArrowUp: at < 0 ? 0 : at - 1, Home: 0, End: all.length - 1 }[key];
+  if (to === undefined) return false;
+  const button = all[Math.max(0, Math.min(all.length - 1, to))];
+  button?.focus();
+  button?.scrollIntoView({ block: 'nearest' });
+  return button !== undefined;
+}

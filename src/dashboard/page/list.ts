@@ -1,0 +1,142 @@
+import type { ListChange, Row } from '../wire.js';
+import { elementOf, make, write } from './elements.js';
+import { count } from './times.js';
+
+/** One row of a list: a row of the table, and below it the row of its details while it is open. */
+export interface RowView<R extends Row> {
+  readonly element: HTMLTableRowElement;
+  readonly details: HTMLTableRowElement;
+  /** The button that opens the details. */
+  readonly button: HTMLButtonElement;
+  update(row: R): void;
+  /** Shows ages and times left at this time of the server. */
+  tick(nowMs: number): void;
+}
+
+/** What differs between the lists. */
+export interface ListKind<R extends Row> {
+  /** The id of its section. */
+  readonly id: string;
+  readonly title: string;
+  /** How its rows are sorted, in words. */
+  readonly sorted: string;
+  readonly columns: readonly string[];
+  readonly empty: () => Node;
+  readonly makeRow: (isOpen: (view: RowView<R>) => void) => RowView<R>;
+}
+
+/** Rows keep their order for so long after the pointer has moved over them: a row must not move away under a click. */
+const STILL_MS = 2_000;
+
+/** A table whose rows follow the messages of the server. Only what has changed is touched. */
+export class List<R extends Row> {
+  readonly #kind: ListKind<R>;
+  readonly #section: HTMLElement;
+  readonly #body = make('tbody', { role: 'rowgroup' });
+  readonly #table: HTMLTableElement;
+  readonly #note: HTMLElement;
+  readonly #empty = make('div', { class: 'empty', hidden: true });
+  readonly #views = new Map<number, RowView<R>>();
+  #order: readonly number[] = [];
+  #matching = 0;
+  #movedAtMs = -Infinity;
+
+  constructor(kind: ListKind<R>) {
+    this.#kind = kind;
+    this.#section = elementOf(kind.id);
+    this.#note = make('p', { class: 'note' });
+    const head = kind.columns.map((text) => make('th', { role: 'columnheader', scope: 'col' }, text));
+    this.#table = make(
+      'table',
+      { role: 'table', 'aria-labelledby': `${kind.id}-title`, class: kind.id },
+      make('thead', { role: 'rowgroup' }, make('tr', { role: 'row' }, ...head)),
+      this.#body,
+    );
+    const title = make('h2', { id: `${kind.id}-title` }, kind.title);
+    this.#section.append(make('div', { class: 'title' }, title, this.#note), this.#table, this.#empty);
+    this.#body.addEventListener('pointermove', () => (this.#movedAtMs = performance.now()));
+    this.#body.addEventListener('pointerleave', () => (this.#movedAtMs = -Infinity));
+  }
+
+  /** @param isWhole - Whether the message has every row that is shown. */
+  receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
+    this.#matching = matching;
+    if (order !== undefined || isWhole) this.#order = order ?? [];
+    for (const row of rows) this.#viewOf(row.key).update(row);
+  }
+
+  /** Puts the rows in order, and shows the ages and times left. */
+  render(nowMs: number, filter: string): void {
+    const isStill = this.#isStill;
+    this.#arrange(isStill);
+    for (const view of this.#views.values()) view.tick(nowMs);
+    const shown = this.#order.length;
+    this.#table.hidden = shown === 0;
+    this.#empty.hidden = shown > 0;
+    if (shown === 0) this.#showEmpty(filter);
+    const which =
+      this.#matching > shown ? `the first ${count(shown)} of ${count(this.#matching)}` : count(shown);
+    write(
+      this.#note,
+      shown === 0 ? '' : `${which}, ${isStill ? 'order held while you look' : this.#kind.sorted}`,
+    );
+  }
+
+  /** The buttons of the rows, from top to bottom. */
+  get buttons(): readonly HTMLButtonElement[] {
+    return [...this.#body.querySelectorAll<HTMLButtonElement>('tr.row button.name')];
+  }
+
+  get #isStill(): boolean {
+    if (performance.now() - this.#movedAtMs < STILL_MS) return true;
+    return this.#body.querySelector('tr.details, :focus-visible') !== null;
+  }
+
+  #viewOf(key: number): RowView<R> {
+    const known = this.#views.get(key);
+    if (known !== undefined) return known;
+    const view = this.#kind.makeRow((opened) => {
+      this.#toggle(opened);
+    });
+    this.#views.set(key, view);
+    return view;
+  }
+
+  #toggle({ element, details, button }: RowView<R>): void {
+    const isOpen = button.getAttribute('aria-expanded') === 'true';
+    button.setAttribute('aria-expanded', String(!isOpen));
+    if (isOpen) details.remove();
+    else element.after(details);
+  }
+
+  /** While the rows are still, rows that are no longer shown stay where they are, and new ones come last. */
+  #arrange(isStill: boolean): void {
+    const wanted = new Set(this.#order);
+    for (const [key, view] of this.#views) {
+      const isGone = !wanted.has(key);
+      view.element.classList.toggle('gone', isGone);
+      if (!isGone || (isStill && view.element.isConnected)) continue;
+      view.element.remove();
+      view.details.remove();
+      this.#views.delete(key);
+    }
+    const views = this.#order.flatMap((key) => this.#views.get(key) ?? []);
+    if (isStill) {
+      for (const { element } of views) if (!element.isConnected) this.#body.append(element);
+      return;
+    }
+    let at: Element | null = this.#body.firstElementChild;
+    for (const { element } of views) {
+      if (element === at) at = at.nextElementSibling;
+      else this.#body.insertBefore(element, at);
+    }
+  }
+
+  #showEmpty(filter: string): void {
+    const key = filter === '' ? 'nothing stored' : `filter ${filter}`;
+    if (this.#empty.dataset['of'] === key) return;
+    this.#empty.dataset['of'] = key;
+    const none = make('p', {}, `Nothing here matches the filter. `, make('kbd', {}, 'Esc'), ' clears it.');
+    this.#empty.replaceChildren(filter === '' ? this.#kind.empty() : none);
+  }
+}

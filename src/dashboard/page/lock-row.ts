@@ -1,0 +1,110 @@
+import type { HolderRow, LockRow } from '../wire.js';
+import { make, write } from './elements.js';
+import type { RowView } from './list.js';
+import { LockDetails } from './lock-details.js';
+import type { Revoke } from './lock-details.js';
+import { cell, nameButton, party, showName } from './row-parts.js';
+import { count, span } from './times.js';
+
+const KINDS: Readonly<Record<LockRow['kind'], string>> = {
+  mutex: 'mutex',
+  'reader-writer': 'reader-writer',
+  semaphore: 'semaphore',
+  election: 'election',
+  corrupt: 'corrupt document',
+};
+
+let made = 0;
+
+/** The row of a lock or of an election. */
+export class LockRowView implements RowView<LockRow> {
+  readonly element: HTMLTableRowElement;
+  readonly details: HTMLTableRowElement;
+  readonly button: HTMLButtonElement;
+  readonly #whole: LockDetails;
+  readonly #name = cell('Name', 'name');
+  readonly #kind = cell('Kind', 'kind');
+  readonly #holder: HTMLTableCellElement;
+  readonly #age = cell('Held for', 'number');
+  readonly #left = cell('Time left', 'number');
+  readonly #queue: HTMLTableCellElement;
+  readonly #wait = cell('Longest wait', 'number');
+  readonly #moves = cell('Hand-overs', 'number');
+  readonly #losses = cell('Lost', 'number');
+  #row: LockRow | undefined;
+
+  /** @param revoke - `null`: this dashboard is read-only. */
+  constructor(isElection: boolean, revoke: Revoke | null, onOpen: (view: LockRowView) => void) {
+    this.#whole = new LockDetails(revoke);
+    made += 1;
+    const id = `details-${String(made)}`;
+    this.button = nameButton(() => {
+      if (this.#row !== undefined) this.#whole.show(this.#row);
+      onOpen(this);
+    });
+    this.button.setAttribute('aria-controls', id);
+    this.#name.append(this.button);
+    this.#holder = cell(isElection ? 'Leader' : 'Held by', 'holder');
+    this.#queue = cell(isElection ? 'Standbys' : 'Waiting', 'number queue');
+    const cells = isElection
+      ? [this.#name, this.#holder, this.#age, this.#left, this.#queue]
+      : [
+          this.#name,
+          this.#kind,
+          this.#holder,
+          this.#age,
+          this.#left,
+          this.#queue,
+          this.#wait,
+          this.#moves,
+          this.#losses,
+        ];
+    this.element = make('tr', { role: 'row', class: 'row' }, ...cells);
+    const content = make('td', { role: 'cell', class: 'content', colspan: '9' }, this.#whole.element);
+    this.details = make('tr', { role: 'row', class: 'details', id }, content);
+  }
+
+  update(row: LockRow): void {
+    const before = this.#row;
+    this.#row = row;
+    if (before === undefined) showName(this.button, row.name);
+    const [first] = row.holders;
+    if (before === undefined || isOther(before.holders[0], first) || before.holderCount !== row.holderCount) {
+      this.#holder.replaceChildren(...this.#holderWords(row));
+    }
+    const size = row.limit === undefined ? '' : ` of ${count(row.limit)}`;
+    write(this.#kind, `${KINDS[row.kind]}${size}`);
+    write(this.#queue, row.waiterCount === 0 ? '–' : count(row.waiterCount));
+    write(this.#moves, row.handOvers === 0 ? '–' : count(row.handOvers));
+    write(this.#losses, row.losses === 0 ? '–' : count(row.losses));
+    this.#losses.classList.toggle('bad', row.losses > 0);
+    this.element.classList.toggle('corrupt', row.kind === 'corrupt');
+    this.element.classList.toggle('contended', row.waiterCount > 0);
+    if (this.details.isConnected) this.#whole.show(row);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#row === undefined) return;
+    const [holder] = this.#row.holders;
+    const [waiter] = this.#row.waiters;
+    write(this.#age, holder === undefined ? '–' : span(nowMs - holder.since));
+    const leftMs = holder === undefined ? Infinity : holder.until - nowMs;
+    write(this.#left, holder === undefined ? '–' : span(leftMs));
+    this.#left.classList.toggle('warn', leftMs < 2_000);
+    write(this.#wait, waiter === undefined ? '–' : span(nowMs - waiter.since));
+    if (this.details.isConnected) this.#whole.tick(nowMs);
+  }
+
+  #holderWords({ kind, holders, holderCount }: LockRow): (Node | string)[] {
+    const [first] = holders;
+    if (kind === 'corrupt') return ['the stored document is not well-formed'];
+    if (first === undefined)
+      return [make('span', { class: 'free' }, kind === 'election' ? 'no leader' : 'free')];
+    const words: (Node | string)[] = [party(first)];
+    if (holderCount > 1) words.push(make('span', { class: 'more' }, `and ${count(holderCount - 1)} more`));
+    return words;
+  }
+}
+
+const isOther = (a: HolderRow | undefined, b: HolderRow | undefined): boolean =>
+  a?.id !== b?.id || a?.who !== b?.who || a?.why !== b?.why;

@@ -1,0 +1,153 @@
+// The page of the dashboard. It shows what the server sends, and computes nothing but ages.
+
+import type { BoardMessage, JobRow, LockRow } from '../wire.js';
+import { Connection, postRevocation } from './connection.js';
+import { elementOf, make, plain, write } from './elements.js';
+import { Figures } from './figures.js';
+import { JobRowView } from './job-row.js';
+import { listenToKeys } from './keys.js';
+import { List } from './list.js';
+import type { Revoke } from './lock-details.js';
+import { LockRowView } from './lock-row.js';
+import { counted } from './times.js';
+
+/** Ages are shown so often, without a message too. */
+const TICK_MS = 500;
+
+/** The time between two summaries for screen readers. */
+const SUMMARY_MS = 15_000;
+
+const FILTER_MS = 150;
+
+const STATES: Readonly<Record<BoardMessage['state'], string>> = {
+  connecting: 'connecting',
+  live: 'live',
+  polling: 'polling',
+  unavailable: 'unavailable, reconnecting',
+};
+
+const filterInput = elementOf('filter') as HTMLInputElement;
+const state = elementOf('state');
+const summary = elementOf('summary');
+const notice = elementOf('notice');
+const figures = new Figures(elementOf('figures'));
+
+let mayRevoke = false;
+let aheadMs = 0;
+let latest: BoardMessage | undefined;
+let isDrawing = false;
+let summarizedAtMs = -Infinity;
+
+const revoke: Revoke = (name, { id, who }, why, force) => {
+  void postRevocation({ name, id, ...(why === '' ? {} : { why }), force }).then((text) => {
+    notice.hidden = false;
+    notice.replaceChildren(`${plain(name)}, ${plain(who)}: ${text}`);
+  });
+};
+
+function emptyLocks(): Node {
+  const example = make('pre', {}, make('code', {}, 'npx leasehold run hello -- sleep 60'));
+  return make(
+    'div',
+    {},
+    make(
+      'p',
+      {},
+      'No lock is stored yet. A lock appears here as soon as a process acquires it, for example by',
+    ),
+    example,
+  );
+}
+
+const says = (text: string) => (): Node => make('p', {}, text);
+
+const locks = new List<LockRow>({
+  ...{ id: 'locks', title: 'Locks', sorted: 'most contended first' },
+  columns: [
+    'Name',
+    'Kind',
+    'Held by',
+    'Held for',
+    'Time left',
+    'Waiting',
+    'Longest wait',
+    'Hand-overs',
+    'Lost',
+  ],
+  empty: emptyLocks,
+  makeRow: (opened) => new LockRowView(false, mayRevoke ? revoke : null, opened),
+});
+const elections = new List<LockRow>({
+  ...{ id: 'elections', title: 'Elections', sorted: 'by name' },
+  columns: ['Name', 'Leader', 'Leads for', 'Time left', 'Standbys'],
+  empty: says('No election is stored.'),
+  makeRow: (opened) => new LockRowView(true, mayRevoke ? revoke : null, opened),
+});
+const jobs = new List<JobRow>({
+  ...{ id: 'jobs', title: 'Jobs', sorted: 'by election' },
+  columns: ['Name', 'Last', 'Outcome', 'Next', 'Missed'],
+  empty: says('No job has run yet.'),
+  makeRow: (opened) => new JobRowView(opened),
+});
+
+function draw(): void {
+  isDrawing = false;
+  if (latest === undefined) return;
+  const nowMs = performance.now() + aheadMs;
+  const filter = filterInput.value.trim();
+  for (const list of [locks, elections, jobs]) list.render(nowMs, filter);
+  figures.show(latest.totals, latest.handOvers);
+  summarize(latest);
+}
+
+function drawSoon(): void {
+  if (isDrawing) return;
+  isDrawing = true;
+  requestAnimationFrame(draw);
+}
+
+function showState(shown: BoardMessage['state'], why = ''): void {
+  state.dataset['state'] = shown;
+  write(state, STATES[shown]);
+  state.title = plain(why);
+}
+
+/** For screen readers, which could not follow every change. A change of the state is said at once. */
+function summarize({ totals, state: now, why }: BoardMessage): void {
+  const isNews = summary.dataset['state'] !== now;
+  if (now === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
+  summarizedAtMs = performance.now();
+  summary.dataset['state'] = now;
+  const polling = now === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
+  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${counted(totals.held, 'holder')}, ${counted(totals.waiting, 'waiter')}, ${counted(totals.losses, 'loss', 'losses')}.${polling}`;
+  write(summary, text);
+}
+
+const connection = new Connection({
+  received: (message, isWhole) => {
+    latest = message;
+    mayRevoke = message.mayRevoke;
+    aheadMs = message.now - performance.now();
+    showState(message.state, message.why);
+    locks.receive(message.locks, isWhole);
+    elections.receive(message.elections, isWhole);
+    jobs.receive(message.jobs, isWhole);
+    drawSoon();
+  },
+  disconnected: () => {
+    showState('unavailable', 'the server of this page does not answer');
+    delete summary.dataset['state'];
+    write(summary, STATES.unavailable);
+  },
+});
+
+let typed: number | undefined;
+filterInput.addEventListener('input', () => {
+  clearTimeout(typed);
+  typed = setTimeout(() => {
+    connection.open(filterInput.value.trim());
+  }, FILTER_MS);
+});
+listenToKeys(filterInput, () => [locks, elections, jobs].flatMap(({ buttons }) => buttons));
+setInterval(drawSoon, TICK_MS);
+connection.open('');

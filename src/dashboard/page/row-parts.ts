@@ -1,0 +1,81 @@
+import type { HolderRow, WaiterRow } from '../wire.js';
+import { make, plain, stored, write } from './elements.js';
+import { span } from './times.js';
+
+/** Elements whose text follows the time. */
+export class Ticking {
+  readonly #texts: { readonly element: Element; readonly textAt: (nowMs: number) => string }[] = [];
+
+  /** An element with this text at each time. */
+  add(textAt: (nowMs: number) => string): HTMLElement {
+    const element = make('span', { class: 'number' });
+    this.#texts.push({ element, textAt });
+    return element;
+  }
+
+  tick(nowMs: number): void {
+    for (const { element, textAt } of this.#texts) write(element, textAt(nowMs));
+  }
+}
+
+/** A cell of the table. `label` stands before it where there is no room for columns. */
+export const cell = (label: string, kind = ''): HTMLTableCellElement =>
+  make('td', { role: 'cell', 'data-label': label, class: kind });
+
+/** The button with the name of a row, which opens its details. */
+export function nameButton(onOpen: () => void): HTMLButtonElement {
+  const button = make('button', { type: 'button', class: 'name', 'aria-expanded': 'false' });
+  button.addEventListener('click', onOpen);
+  return button;
+}
+
+export function showName(button: HTMLButtonElement, name: string): void {
+  button.replaceChildren(stored(name));
+  button.title = plain(name);
+}
+
+/** Who it is and why, in one line. */
+export function party({ who, why }: HolderRow | WaiterRow): HTMLElement {
+  const words = [stored(who, { class: 'who' })];
+  if (why !== undefined && why !== '') words.push(stored(why, { class: 'why' }));
+  return make('span', { class: 'party', title: plain(why === undefined ? who : `${who}: ${why}`) }, ...words);
+}
+
+const term = (name: string, ...value: (Node | string)[]): Node =>
+  make('div', {}, make('dt', {}, name), make('dd', {}, ...value));
+
+/** Everything that is known of one holder. @param present - The holder as it is now: its lease may have been extended. */
+export function holderDetails(present: () => HolderRow, ticking: Ticking): HTMLDListElement {
+  const { who, process, why, mode, value, token, since, id } = present();
+  const parts = [term('Holder', stored(who)), term('Process', stored(process))];
+  if (why !== undefined) parts.push(term('Why', stored(why)));
+  if (value !== undefined && value !== '') parts.push(term('Value', stored(value)));
+  if (mode !== undefined) parts.push(term('Mode', stored(mode)));
+  parts.push(
+    term(
+      'Held for',
+      ticking.add((nowMs) => span(nowMs - since)),
+    ),
+    term(
+      'Time left',
+      ticking.add((nowMs) => span(present().until - nowMs)),
+    ),
+    term('Token', make('span', { class: 'number' }, String(token))),
+    term('Id', stored(id)),
+  );
+  return make('dl', { class: 'terms' }, ...parts);
+}
+
+/** One place of the queue. */
+export function waiterDetails(waiter: WaiterRow, ticking: Ticking): HTMLElement {
+  const { who, process, why, mode, since } = waiter;
+  const line = make('li', {}, stored(who, { class: 'who' }));
+  if (mode !== undefined) line.append(' ', stored(mode, { class: 'mode' }));
+  line.append(
+    ' waits ',
+    ticking.add((nowMs) => span(nowMs - since)),
+  );
+  if (why !== undefined && why !== '') line.append(' ', stored(why, { class: 'why' }));
+  if (process !== who) line.append(' ', stored(process, { class: 'process' }));
+  return line;
+}

@@ -1,0 +1,24 @@
+const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
+
+/** A time span for people: `0.4s`, `12s`, `3m20s`, `5h07m`, `2d03h`. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, ms) / 1_000;
+  if (seconds < 10) return `${(Math.floor(seconds * 10) / 10).toFixed(1)}s`;
+  if (seconds < 60) return `${String(Math.floor(seconds))}s`;
+  if (seconds < 3_600) return `${String(Math.floor(seconds / 60))}m${two(seconds % 60)}s`;
+  if (seconds < 86_400) return `${String(Math.floor(seconds / 3_600))}h${two((seconds % 3_600) / 60)}m`;
+  return `${String(Math.floor(seconds / 86_400))}d${two((seconds % 86_400) / 3_600)}h`;
+}
+
+/** A time of day, with the date if it is another day than today. */
+export function clockTime(ms: number, nowMs: number): string {
+  const time = new Date(ms);
+  const isToday = time.toDateString() === new Date(nowMs).toDateString();
+  const day = `${String(time.getFullYear())}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
+  return `${isToday ? '' : day}${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
+}
+
+export const count = (value: number): string => value.toLocaleString('en');
+
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;

@@ -1,0 +1,103 @@
+import type { Clock } from '../clock.js';
+import { sleepUntil } from '../clock.js';
+import type { Board, Ranked } from './board.js';
+import type { HandOverRate } from './hand-over-rate.js';
+import type { BoardMessage, BoardState, ListChange, Row } from './wire.js';
+
+/** What all viewers are shown. */
+export interface Scene {
+  readonly clock: Clock;
+  readonly board: Board;
+  readonly rate: HandOverRate;
+  readonly mayRevoke: boolean;
+  readonly state: BoardState;
+  readonly why: string | undefined;
+  readonly serverNowMs: number;
+}
+
+/** A viewer that nothing is sent to for so long gets a comment, so that proxies keep the connection. */
+const SILENCE_MS = 15_000;
+
+/** How long a browser waits before it connects again. */
+const RETRY_MS = 1_000;
+
+/**
+ * What one viewer has been sent, and what it has to be sent next. A message has the difference to the message before it,
+ * and is made when the viewer takes it. So a slow viewer gets fewer messages, and no more than one is in memory.
+ */
+export class Viewer {
+  readonly #scene: Scene;
+  readonly #filter: string;
+  readonly #locks = new ShownList();
+  readonly #elections = new ShownList();
+  readonly #jobs = new ShownList();
+  #isDue = true;
+  #isFirst = true;
+  #isOver = false;
+  #nap = new AbortController();
+
+  constructor(scene: Scene, filter: string) {
+    this.#scene = scene;
+    this.#filter = filter;
+  }
+
+  /** There may be something new to show. */
+  changed(): void {
+    this.#isDue = true;
+    this.#nap.abort();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#nap.abort();
+  }
+
+  /** The next part of the stream, as soon as there is one; `null` after the end. */
+  async next(): Promise<string | null> {
+    const { clock } = this.#scene;
+    if (!this.#isDue && !this.#isOver) {
+      this.#nap = new AbortController();
+      await sleepUntil(clock, clock.nowMs() + SILENCE_MS, this.#nap.signal);
+    }
+    if (this.#isOver) return null;
+    if (!this.#isDue) return ': nothing has changed\n\n';
+    this.#isDue = false;
+    const retry = this.#isFirst ? `retry: ${String(RETRY_MS)}\n` : '';
+    this.#isFirst = false;
+    return `${retry}data: ${JSON.stringify(this.#message())}\n\n`;
+  }
+
+  #message(): BoardMessage {
+    const { board, rate, state, why, mayRevoke, serverNowMs } = this.#scene;
+    const { locks, elections, jobs } = board.view(this.#filter, serverNowMs);
+    return {
+      ...{ state, why, mayRevoke },
+      now: Math.round(serverNowMs),
+      totals: board.totals,
+      handOvers: rate.seconds,
+      locks: this.#locks.changeTo(locks),
+      elections: this.#elections.changeTo(elections),
+      jobs: this.#jobs.changeTo(jobs),
+    };
+  }
+}
+
+/** The rows of one list that a viewer has been sent. */
+class ShownList {
+  #order: readonly number[] = [];
+  #rows: ReadonlyMap<number, Row> = new Map();
+
+  changeTo<R extends Row>({ matching, rows }: Ranked<R>): ListChange<R> {
+    const changed = rows.filter((row) => !isSame(this.#rows.get(row.key), row));
+    const order = rows.map(({ key }) => key);
+    const isOrdered =
+      order.length === this.#order.length && order.every((key, at) => key === this.#order[at]);
+    this.#order = order;
+    this.#rows = new Map(rows.map((row) => [row.key, row]));
+    return { matching, order: isOrdered ? undefined : order, rows: changed };
+  }
+}
+
+/** Each read makes new rows, also of locks that have not changed. */
+const isSame = (shown: Row | undefined, row: Row): boolean =>
+  shown === row || (shown !== undefined && JSON.stringify(shown) === JSON.stringify(row));

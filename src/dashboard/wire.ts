@@ -1,0 +1,116 @@
+// What the server sends to the page, as JSON in server-sent events. All times are the MongoDB server's, in ms since 1970.
+// The page imports these types and nothing else.
+
+/** One live lease. */
+export interface HolderRow {
+  readonly id: string;
+  /** The label of the provider, or the name of the candidate; if there is none, the process. */
+  readonly who: string;
+  readonly process: string;
+  readonly why?: string | undefined;
+  /** The mode of a reader-writer lock, or the permits of a semaphore. */
+  readonly mode?: string | undefined;
+  /** Election only: the value that the leader publishes. */
+  readonly value?: string | undefined;
+  readonly token: number;
+  readonly since: number;
+  readonly until: number;
+}
+
+/** One live waiter. */
+export interface WaiterRow {
+  readonly who: string;
+  readonly process: string;
+  readonly why?: string | undefined;
+  readonly mode?: string | undefined;
+  readonly since: number;
+}
+
+/** A row of the page. The key names the row in later messages; no other row of the same server gets it. */
+export interface Row {
+  readonly key: number;
+  readonly name: string;
+}
+
+/** A lock or an election. Of many holders and waiters, the first ones are listed and all are counted. */
+export interface LockRow extends Row {
+  /** `corrupt`: the stored document is not well-formed. */
+  readonly kind: 'mutex' | 'reader-writer' | 'semaphore' | 'election' | 'corrupt';
+  readonly limit?: number | undefined;
+  readonly holders: readonly HolderRow[];
+  readonly holderCount: number;
+  readonly waiters: readonly WaiterRow[];
+  readonly waiterCount: number;
+  /** How many grants to waiters the dashboard has seen. */
+  readonly handOvers: number;
+  /** How many leases the dashboard has seen run out. */
+  readonly losses: number;
+}
+
+export interface JobRow extends Row {
+  readonly election: string;
+  /** The last run; `null`: there was none. */
+  readonly last: {
+    readonly firedAt: number;
+    readonly by: string;
+    /** `unknown`: the process has not stored how the run ended. */
+    readonly outcome: 'running' | 'completed' | 'failed' | 'missed' | 'unknown';
+    readonly durationMs: number | null;
+  } | null;
+  /** The next instant of the schedule, if the leader has stored it. */
+  readonly next: number | null;
+  /** The last claimed instant, if no run has started at it. */
+  readonly missed: number | null;
+}
+
+/** What has changed in one list of the page since the last message. */
+export interface ListChange<R extends Row> {
+  /** How many rows match the filter. */
+  readonly matching: number;
+  /** The keys of all shown rows in their order; absent if neither has changed. */
+  readonly order?: readonly number[] | undefined;
+  /** The shown rows that are new or have changed. */
+  readonly rows: readonly R[];
+}
+
+/**
+ * - `connecting`: the first read is not complete.
+ * - `live`: a change stream reports every change.
+ * - `polling`: there is no change stream, and all locks are read again and again.
+ * - `unavailable`: the store does not answer, and what is shown may be old.
+ */
+export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
+
+/** One message of the stream `events`. */
+export interface BoardMessage {
+  readonly state: BoardState;
+  /** Why it polls. */
+  readonly why?: string | undefined;
+  /** The server's time at the sending. */
+  readonly now: number;
+  readonly mayRevoke: boolean;
+  /** How many locks, elections and jobs are stored, and how many holders, waiters and losses they have. */
+  readonly totals: Totals;
+  /** Hand-overs of the last 60 s, second by second, the oldest first. */
+  readonly handOvers: readonly number[];
+  readonly locks: ListChange<LockRow>;
+  readonly elections: ListChange<LockRow>;
+  readonly jobs: ListChange<JobRow>;
+}
+
+export interface Totals {
+  readonly locks: number;
+  readonly elections: number;
+  readonly jobs: number;
+  readonly held: number;
+  readonly waiting: number;
+  readonly losses: number;
+}
+
+/** What the page posts to `revoke`. */
+export interface RevokeRequest {
+  readonly name: string;
+  readonly id?: string | undefined;
+  readonly why?: string | undefined;
+  readonly force?: boolean | undefined;
+}
