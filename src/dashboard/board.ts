@@ -16,6 +16,8 @@ interface Entry {
   losses: number;
   /** When each live lease runs out unless it is extended, by its id. */
   leases: ReadonlyMap<string, number>;
+  /** The leases that were given back or taken away since the last read, so that they are no losses. */
+  readonly left: Set<string>;
   /** When the first lease or place runs out unless it is extended. No event reports that. */
   endsAtMs: number;
   /** What a filter searches; `undefined` until it does. */
@@ -78,10 +80,12 @@ export class Board {
     this.#losses = 0;
   }
 
-  /** Counts grants to waiters. The row shows them after the next read of the lock. */
-  handedOver(name: string, count: number): void {
+  /** Takes over what an event tells of a lock: grants to waiters, and leases that have ended. The next read shows it. */
+  heard(name: string, handOvers: number, left: readonly string[]): void {
     const entry = this.#byName.get(name);
-    if (entry !== undefined) entry.handOvers += count;
+    if (entry === undefined) return;
+    entry.handOvers += handOvers;
+    for (const id of left) entry.left.add(id);
   }
 
   /** The locks of which a lease or a place has run out, unless it was extended since the last read. At most `most`. */
@@ -98,9 +102,10 @@ export class Board {
   get totals(): Totals {
     const totals = { locks: 0, elections: 0, jobs: 0, held: 0, waiting: 0, losses: this.#losses };
     for (const { row, jobs } of this.#entries) {
-      totals[row.kind === 'election' ? 'elections' : 'locks'] += 1;
       totals.jobs += jobs.length;
-      totals.held += row.holderCount;
+      totals[row.kind === 'election' ? 'elections' : 'locks'] += 1;
+      if (row.kind === 'election') continue;
+      totals.held += row.holderCount > 0 ? 1 : 0;
       totals.waiting += row.waiterCount;
     }
     return totals;
@@ -145,7 +150,10 @@ export class Board {
       ...leases.values(),
       ...(snapshot?.waiters ?? []).map(({ expiresAt }) => expiresAt.getTime()),
     ];
-    const lost = [...entry.leases].filter(([id, until]) => !leases.has(id) && until <= asOf.getTime());
+    const lost = [...entry.leases].filter(
+      ([id, until]) => !leases.has(id) && !entry.left.has(id) && until <= asOf.getTime(),
+    );
+    entry.left.clear();
     if (isGapless) entry.losses += lost.length;
     if (isGapless) this.#losses += lost.length;
     entry.leases = leases;
@@ -159,7 +167,7 @@ export class Board {
     const key = (this.#keys += 1);
     const entry: Entry = {
       ...{ key, name, row: EMPTY, jobs: [], handOvers: 0, losses: 0 },
-      ...{ leases: new Map(), endsAtMs: Infinity, searched: undefined },
+      ...{ leases: new Map(), left: new Set(), endsAtMs: Infinity, searched: undefined },
     };
     this.#byName.set(name, entry);
     this.#entries.splice(this.#placeOf(name), 0, entry);

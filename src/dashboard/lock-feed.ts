@@ -2,7 +2,7 @@ import type { Document } from 'mongodb';
 import type { Inspector } from '../admin/inspector.js';
 import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
-import { readWake } from '../protocol/wake.js';
+import { idGivenBack, idsToldToLook, readWake } from '../protocol/wake.js';
 import { WAKE_OF_EVENT } from '../store/streams/stream-cursor.js';
 import type { StreamContext } from '../store/streams/stream-cursor.js';
 import { StreamSupervisor } from '../store/streams/stream-supervisor.js';
@@ -222,8 +222,12 @@ export class LockFeed {
       if (documentKey === undefined) this.#readAllSoon();
       return;
     }
-    const grants = operationType === 'delete' ? 0 : readWake(wake).filter((word) => GRANT.test(word)).length;
-    if (grants > 0) this.#board.handedOver(name, grants);
+    const words = operationType === 'delete' ? [] : readWake(wake);
+    const grants = words.filter((word) => GRANT.test(word)).length;
+    this.#board.heard(name, grants, [
+      ...words.flatMap((word) => idGivenBack(word) ?? []),
+      ...idsToldToLook(words),
+    ]);
     if (grants > 0) this.#rate.add(grants);
     this.#isDirty.add(name);
     this.#nap.abort();

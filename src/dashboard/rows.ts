@@ -10,7 +10,7 @@ const modeOf = ({ mode, permits }: LeaseInfo | WaiterInfo): string | undefined =
   permits === undefined ? mode : `${String(permits)} ${permits === 1 ? 'permit' : 'permits'}`;
 
 const who = ({ candidateId, label, process }: LeaseInfo | WaiterInfo): string =>
-  candidateId ?? label ?? process;
+  candidateId !== undefined && candidateId !== process ? candidateId : (label ?? process);
 
 const holderRow = (lease: LeaseInfo): HolderRow => ({
   id: lease.id,

@@ -89,7 +89,6 @@ export interface BoardMessage {
   /** The server's time at the sending. */
   readonly now: number;
   readonly mayRevoke: boolean;
-  /** How many locks, elections and jobs are stored, and how many holders, waiters and losses they have. */
   readonly totals: Totals;
   /** Hand-overs of the last 60 s, second by second, the oldest first. */
   readonly handOvers: readonly number[];
@@ -98,11 +97,14 @@ export interface BoardMessage {
   readonly jobs: ListChange<JobRow>;
 }
 
+/** What is stored, elections apart, and how many leases of either have run out. */
 export interface Totals {
   readonly locks: number;
   readonly elections: number;
   readonly jobs: number;
+  /** How many locks have a holder. */
   readonly held: number;
+  /** How many waiters all locks have. */
   readonly waiting: number;
   readonly losses: number;
 }

@@ -1,7 +1,7 @@
 import type { JobRow } from '../wire.js';
 import { make, plain, stored, write } from './elements.js';
 import type { RowView } from './list.js';
-import { cell, nameButton, showName } from './row-parts.js';
+import { cell, nameButton, showFigure, showName } from './row-parts.js';
 import { clockTime, span } from './times.js';
 
 /** A leader that claims an instant so late is late, and is not only on its way. */
@@ -21,7 +21,7 @@ export class JobRowView implements RowView<JobRow> {
   readonly details: HTMLTableRowElement;
   readonly button: HTMLButtonElement;
   readonly #last = cell('Last', 'number');
-  readonly #outcome = cell('Outcome', 'outcome');
+  readonly #outcome = cell('Outcome', 'number outcome');
   readonly #next = cell('Next', 'number');
   readonly #missed = cell('Missed', 'number');
   readonly #content = make('td', { role: 'cell', class: 'content', colspan: '5' });
@@ -62,9 +62,9 @@ export class JobRowView implements RowView<JobRow> {
     );
     const isLate = next !== null && nowMs - next > LATE_MS;
     this.#next.classList.toggle('bad', isLate);
-    if (next === null) write(this.#next, '–');
-    else if (isLate) write(this.#next, `${clockTime(next, nowMs)}, ${span(nowMs - next)} late`);
-    else write(this.#next, `${clockTime(next, nowMs)}, in ${span(next - nowMs)}`);
-    write(this.#missed, missed === null ? '–' : clockTime(missed, nowMs));
+    if (next === null) showFigure(this.#next, null);
+    else if (isLate) showFigure(this.#next, `${clockTime(next, nowMs)}, ${span(nowMs - next)} late`);
+    else showFigure(this.#next, `${clockTime(next, nowMs)}, in ${span(next - nowMs)}`);
+    showFigure(this.#missed, missed === null ? null : clockTime(missed, nowMs));
   }
 }

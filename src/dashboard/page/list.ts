@@ -1,6 +1,6 @@
 import type { ListChange, Row } from '../wire.js';
 import { elementOf, make, write } from './elements.js';
-import { count } from './times.js';
+import { count, counted } from './times.js';
 
 /** One row of a list: a row of the table, and below it the row of its details while it is open. */
 export interface RowView<R extends Row> {
@@ -74,12 +74,13 @@ export class List<R extends Row> {
     this.#table.hidden = shown === 0;
     this.#empty.hidden = shown > 0;
     if (shown === 0) this.#showEmpty(filter);
-    const which =
-      this.#matching > shown ? `the first ${count(shown)} of ${count(this.#matching)}` : count(shown);
-    write(
-      this.#note,
-      shown === 0 ? '' : `${which}, ${isStill ? 'order held while you look' : this.#kind.sorted}`,
-    );
+    write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill));
+  }
+
+  #noteOf(shown: number, filter: string, isStill: boolean): string {
+    const all = filter === '' ? count(this.#matching) : counted(this.#matching, 'match', 'matches');
+    const which = this.#matching > shown ? `the first ${count(shown)} of ${all}` : all;
+    return `${which}, ${isStill ? 'order held while you look' : this.#kind.sorted}`;
   }
 
   /** The buttons of the rows, from top to bottom. */

@@ -3,7 +3,7 @@ import { make, write } from './elements.js';
 import type { RowView } from './list.js';
 import { LockDetails } from './lock-details.js';
 import type { Revoke } from './lock-details.js';
-import { cell, nameButton, party, showName } from './row-parts.js';
+import { cell, nameButton, party, showFigure, showName } from './row-parts.js';
 import { count, span } from './times.js';
 
 const KINDS: Readonly<Record<LockRow['kind'], string>> = {
@@ -74,9 +74,9 @@ export class LockRowView implements RowView<LockRow> {
     }
     const size = row.limit === undefined ? '' : ` of ${count(row.limit)}`;
     write(this.#kind, `${KINDS[row.kind]}${size}`);
-    write(this.#queue, row.waiterCount === 0 ? '–' : count(row.waiterCount));
-    write(this.#moves, row.handOvers === 0 ? '–' : count(row.handOvers));
-    write(this.#losses, row.losses === 0 ? '–' : count(row.losses));
+    showFigure(this.#queue, row.waiterCount === 0 ? null : count(row.waiterCount));
+    showFigure(this.#moves, row.handOvers === 0 ? null : count(row.handOvers));
+    showFigure(this.#losses, row.losses === 0 ? null : count(row.losses));
     this.#losses.classList.toggle('bad', row.losses > 0);
     this.element.classList.toggle('corrupt', row.kind === 'corrupt');
     this.element.classList.toggle('contended', row.waiterCount > 0);
@@ -87,11 +87,11 @@ export class LockRowView implements RowView<LockRow> {
     if (this.#row === undefined) return;
     const [holder] = this.#row.holders;
     const [waiter] = this.#row.waiters;
-    write(this.#age, holder === undefined ? '–' : span(nowMs - holder.since));
+    showFigure(this.#age, holder === undefined ? null : span(nowMs - holder.since));
     const leftMs = holder === undefined ? Infinity : holder.until - nowMs;
-    write(this.#left, holder === undefined ? '–' : span(leftMs));
+    showFigure(this.#left, holder === undefined ? null : span(leftMs));
     this.#left.classList.toggle('warn', leftMs < 2_000);
-    write(this.#wait, waiter === undefined ? '–' : span(nowMs - waiter.since));
+    showFigure(this.#wait, waiter === undefined ? null : span(nowMs - waiter.since));
     if (this.details.isConnected) this.#whole.tick(nowMs);
   }
 

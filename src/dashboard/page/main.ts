@@ -9,7 +9,7 @@ import { listenToKeys } from './keys.js';
 import { List } from './list.js';
 import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
-import { counted } from './times.js';
+import { count, counted } from './times.js';
 
 /** Ages are shown so often, without a message too. */
 const TICK_MS = 500;
@@ -63,17 +63,7 @@ const says = (text: string) => (): Node => make('p', {}, text);
 
 const locks = new List<LockRow>({
   ...{ id: 'locks', title: 'Locks', sorted: 'most contended first' },
-  columns: [
-    'Name',
-    'Kind',
-    'Held by',
-    'Held for',
-    'Time left',
-    'Waiting',
-    'Longest wait',
-    'Hand-overs',
-    'Lost',
-  ],
+  columns: ['Name', 'Kind', 'Held by', 'Held for', 'Time left', 'Waiting', 'Max. wait', 'Hand-overs', 'Lost'],
   empty: emptyLocks,
   makeRow: (opened) => new LockRowView(false, mayRevoke ? revoke : null, opened),
 });
@@ -119,7 +109,7 @@ function summarize({ totals, state: now, why }: BoardMessage): void {
   summarizedAtMs = performance.now();
   summary.dataset['state'] = now;
   const polling = now === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
-  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${counted(totals.held, 'holder')}, ${counted(totals.waiting, 'waiter')}, ${counted(totals.losses, 'loss', 'losses')}.${polling}`;
+  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${count(totals.held)} held, ${counted(totals.waiting, 'waiter')}, ${counted(totals.losses, 'loss', 'losses')}.${polling}`;
   write(summary, text);
 }
 

@@ -22,6 +22,12 @@ export class Ticking {
 export const cell = (label: string, kind = ''): HTMLTableCellElement =>
   make('td', { role: 'cell', 'data-label': label, class: kind });
 
+/** Shows a figure; without one, a dash that is left out where there is no room for columns. */
+export function showFigure(shown: HTMLElement, text: string | null): void {
+  write(shown, text ?? '–');
+  shown.classList.toggle('none', text === null);
+}
+
 /** The button with the name of a row, which opens its details. */
 export function nameButton(onOpen: () => void): HTMLButtonElement {
   const button = make('button', { type: 'button', class: 'name', 'aria-expanded': 'false' });

@@ -10,12 +10,12 @@ export function span(ms: number): string {
   return `${String(Math.floor(seconds / 86_400))}d${two((seconds % 86_400) / 3_600)}h`;
 }
 
-/** A time of day, with the date if it is another day than today. */
+/** A time of day; on another day than today, without seconds and with the date. */
 export function clockTime(ms: number, nowMs: number): string {
   const time = new Date(ms);
-  const isToday = time.toDateString() === new Date(nowMs).toDateString();
-  const day = `${String(time.getFullYear())}-${two(time.getMonth() + 1)}-${two(time.getDate())} `;
-  return `${isToday ? '' : day}${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
+  const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;
+  if (time.toDateString() === new Date(nowMs).toDateString()) return `${hour}:${two(time.getSeconds())}`;
+  return `${time.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })} ${hour}`;
 }
 
 export const count = (value: number): string => value.toLocaleString('en');

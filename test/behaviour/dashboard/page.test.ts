@@ -1,0 +1,204 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { LockProvider } from '../../../src/index.js';
+import { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { startWebServer } from '../../../src/cli/web-server.js';
+import { dashboard } from '../../../src/dashboard/index.js';
+import { chromiumPath, startBrowser } from '../../../lab/browser.js';
+import { eventually, later } from '../../../lab/patience.js';
+import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
+import { ownDatabase } from '../../support/test-provider.js';
+import { viewPage } from './viewed-page.js';
+
+const WIDTHS = [400, 1_280, 3_840];
+
+const HOSTILE = [
+  '<img src=x onerror=alert(1)>',
+  '</script><script>alert(1)</script>',
+  '"><svg onload=alert(1)>',
+  'x'.repeat(1_024),
+];
+
+/** A hostile text, and how the page shows it. */
+const ESCAPED = ['evil\u202egnp.exe\u0007', String.raw`evil\u{202e}gnp.exe\u{7}`] as const;
+
+const overhang = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+
+describe.runIf(chromiumPath === undefined)('the page of the dashboard', () => {
+  it('is not looked at', ({ skip }) => {
+    expect(process.env['CI'], 'no Chromium is installed').toBeUndefined();
+    skip('no Chromium is installed');
+  });
+});
+
+describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+
+  afterAll(async () => {
+    await browser.close();
+  });
+
+  it('shows locks that move, the most contended first, on a real server', async () => {
+    const database = ownDatabase();
+    const [a, b] = [await database.connected({ label: 'a' }), await database.connected({ label: 'b' })];
+    const viewer = await viewPage(browser, (await database.connected()).locks);
+    await viewer.untilState('live');
+    expect(await viewer.page.locator('#locks .empty').textContent()).toContain('npx leasehold run hello');
+    const quiet = await a.locks.acquireMutex('quiet', { why: 'nothing' });
+    await viewer.untilNames((names) => names.join() === 'quiet');
+    const held = await a.locks.acquireMutex('busy', { why: 'import' });
+    const waiting = later(b.locks.acquireMutex('busy', { why: 'export' }));
+    await viewer.untilNames((names) => names.join() === 'busy,quiet');
+    await eventually('the holder and the waiter are shown', async (see) => {
+      const cells = see(await viewer.cells('busy'));
+      return cells['Held by'] === 'aimport' && cells['Waiting'] === '1' && cells['Kind'] === 'mutex';
+    });
+    await held.release();
+    const next = await waiting;
+    await eventually('the hand-over is shown', async (see) => {
+      const cells = see(await viewer.cells('busy'));
+      return cells['Held by'] === 'bexport' && cells['Hand-overs'] === '1';
+    });
+    await Promise.all([next.release(), quiet.release()]);
+    await eventually('it is free', async () => (await viewer.cells('quiet'))['Held by'] === 'free');
+    expect(viewer.complaints).toEqual([]);
+  });
+
+  it('shows hostile names, reasons and labels as text, in both schemes and at three widths without a horizontal scroll', async () => {
+    const database = ownDatabase();
+    const { locks } = await database.connected({ label: HOSTILE[0] });
+    for (const name of [...HOSTILE, ESCAPED[0]]) await locks.acquireMutex(name, { why: name });
+    const viewer = await viewPage(browser, (await database.connected()).locks, { allowRevoke: true });
+    await viewer.untilNames((names) => names.length === 5);
+    expect((await viewer.names()).toSorted()).toEqual([...HOSTILE, ESCAPED[1]].toSorted());
+    await viewer.page.getByRole('button', { name: HOSTILE[0], exact: true }).click();
+    const { page } = viewer;
+    await eventually('the details are open', async () => (await page.locator('tr.details').count()) === 1);
+    expect(await page.locator('tr.details').textContent()).toContain(HOSTILE[0]);
+    expect(await page.locator('img, main svg, script:not(body > script)').count()).toBe(0);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        expect([colorScheme, width, await page.evaluate(overhang)]).toEqual([colorScheme, width, 0]);
+        expect(await contrasts(page)).toEqual([]);
+      }
+    }
+    expect(viewer.complaints).toEqual([]);
+  });
+
+  it('is used by the keyboard alone: filter, rows, details, revoke', async () => {
+    const database = ownDatabase();
+    const { locks } = await database.connected({ label: 'worker' });
+    const held = [];
+    for (const name of ['one', 'two', 'three']) held.push(await locks.acquireMutex(name));
+    const viewer = await viewPage(browser, (await database.connected()).locks, { allowRevoke: true });
+    const { keyboard } = viewer.page;
+    await viewer.untilNames((names) => names.join() === 'one,two,three');
+    const focused = (): Promise<string> => viewer.page.evaluate('document.activeElement.textContent');
+    await keyboard.press('ArrowDown');
+    expect(await focused()).toBe('one');
+    await keyboard.press('End');
+    expect(await focused()).toBe('three');
+    await keyboard.press('ArrowUp');
+    expect(await focused()).toBe('two');
+    expect(await viewer.page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
+    await keyboard.press('Enter');
+    expect(await viewer.page.locator('[aria-expanded=true]').textContent()).toBe('two');
+    await keyboard.press('Tab');
+    await keyboard.type('by hand / twice');
+    await keyboard.press('Tab');
+    await keyboard.press('Tab');
+    expect(await focused()).toBe('Revoke');
+    await keyboard.press('Enter');
+    const [, two] = held;
+    await eventually('the holder hears it', () => two?.releaseRequested.aborted);
+    expect(String(two?.releaseRequested.reason)).toContain('by hand / twice');
+    await eventually('the page says so', async () =>
+      (await viewer.page.locator('#notice').textContent())?.includes('was asked to release'),
+    );
+    await keyboard.press('Escape');
+    expect(await viewer.page.locator('tr.details').count()).toBe(0);
+    expect(await focused()).toBe('two');
+    await keyboard.press('/');
+    await keyboard.type('thr');
+    await viewer.untilNames((names) => names.join() === 'three');
+    await keyboard.press('Escape');
+    await viewer.untilNames((names) => names.length === 3);
+    expect(viewer.complaints).toEqual([]);
+  });
+
+  it('has no button that revokes while it is read-only', async () => {
+    const database = ownDatabase();
+    const { locks } = await database.connected();
+    await locks.acquireMutex('x');
+    const viewer = await viewPage(browser, locks);
+    await viewer.untilNames((names) => names.join() === 'x');
+    await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
+    await eventually('the details are open', async () => (await viewer.page.locator('.terms').count()) === 1);
+    expect(await viewer.page.getByRole('button', { name: /revoke/i }).count()).toBe(0);
+  });
+
+  it('says that the store is unavailable, and goes on when it is back', async () => {
+    const set = new MemoryReplicaSet({ seed: 3 });
+    whenTestEnds(() => set.close());
+    const locks = new LockProvider(set.db('app'), { storeTimeoutMs: 500 });
+    locks.on('storeError', () => undefined);
+    whenTestEnds(() => locks.close({ drainMs: 0 }));
+    const viewer = await viewPage(browser, locks);
+    await viewer.untilState('live');
+    set.stop();
+    await viewer.untilState('unavailable, reconnecting');
+    set.start();
+    await viewer.untilState('live');
+    await (await locks.acquireMutex('after')).release();
+    await viewer.untilNames((names) => names.join() === 'after');
+    expect(viewer.complaints).toEqual([]);
+  });
+
+  it('says that its own server is unavailable, and goes on when it is back', async () => {
+    const set = new MemoryReplicaSet({ seed: 4 });
+    whenTestEnds(() => set.close());
+    const locks = new LockProvider(set.db('app'));
+    whenTestEnds(() => locks.close({ drainMs: 0 }));
+    const viewer = await viewPage(browser, locks);
+    await viewer.untilState('live');
+    await viewer.server[Symbol.asyncDispose]();
+    await viewer.untilState('unavailable, reconnecting');
+    const port = Number(new URL(viewer.server.url).port);
+    untilTestEnds(await startWebServer({ host: '127.0.0.1', port }, dashboard(locks)));
+    await (await locks.acquireMutex('after')).release();
+    await viewer.untilState('live');
+    await viewer.untilNames((names) => names.join() === 'after');
+  });
+});
+
+/** The visible texts whose contrast with their background is below WCAG AA, 4.5 to 1. */
+async function contrasts(page: { evaluate(code: string): Promise<unknown> }): Promise<unknown> {
+  return await page.evaluate(`(() => {
+    const channels = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+    const luminance = ([r, g, b]) => [r, g, b]
+      .map((value) => value / 255)
+      .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+      .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+    const background = (element) => {
+      for (let at = element; at !== null; at = at.parentElement) {
+        const color = channels(getComputedStyle(at).backgroundColor);
+        if (color[3] !== 0) return color;
+      }
+    };
+    const own = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
+    return [...document.body.querySelectorAll('*')]
+      .filter((element) => own(element) && element.checkVisibility())
+      .flatMap((element) => {
+        const [ink, paper] = [channels(getComputedStyle(element).color), background(element)].map(luminance);
+        const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+        return ratio < 4.5 ? [element.className + ' ' + element.textContent.slice(0, 40) + ' ' + ratio] : [];
+      });
+  })()`);
+}

@@ -1,0 +1,80 @@
+import type { Browser, Page } from 'playwright-core';
+
+import { startWebServer } from '../../../src/cli/web-server.js';
+import type { WebServer } from '../../../src/cli/web-server.js';
+import { dashboard } from '../../../src/dashboard/index.js';
+import type { DashboardOptions } from '../../../src/dashboard/index.js';
+import type { LockProvider } from '../../../src/index.js';
+import { eventually } from '../../../lab/patience.js';
+import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
+
+/** The page of a dashboard in a browser, and everything that it should not have done. */
+export class ViewedPage {
+  readonly page: Page;
+  readonly server: WebServer;
+  /** Errors and warnings of the console, failed requests, and requests to other servers. */
+  readonly complaints: readonly string[];
+
+  constructor(page: Page, server: WebServer, complaints: readonly string[]) {
+    this.page = page;
+    this.server = server;
+    this.complaints = complaints;
+  }
+
+  /** The names of the shown locks, from top to bottom. */
+  async names(): Promise<readonly string[]> {
+    return await this.page.locator('#locks tr.row button.name').allTextContents();
+  }
+
+  /** The text of each cell of a row, by its label. */
+  async cells(name: string): Promise<Readonly<Record<string, string>>> {
+    const row = this.page
+      .locator('tr.row', { has: this.page.getByRole('button', { name, exact: true }) })
+      .first();
+    const cells = await row.locator('td').all();
+    const pairs = cells.map(async (cell) => [
+      await cell.getAttribute('data-label'),
+      await cell.textContent(),
+    ]);
+    return Object.fromEntries(await Promise.all(pairs)) as Readonly<Record<string, string>>;
+  }
+
+  async untilState(text: string): Promise<void> {
+    await eventually(
+      `the page says ${text}`,
+      async (see) => see(await this.page.locator('#state').textContent()) === text,
+    );
+  }
+
+  async untilNames(condition: (names: readonly string[]) => boolean): Promise<void> {
+    await eventually('the rows are those', async (see) => condition(see(await this.names())));
+  }
+}
+
+/** Serves a dashboard and opens its page. Both end with the test. */
+export async function viewPage(
+  browser: Browser,
+  locks: LockProvider,
+  options?: DashboardOptions,
+): Promise<ViewedPage> {
+  const server = untilTestEnds(
+    await startWebServer({ host: '127.0.0.1', port: 0 }, dashboard(locks, options)),
+  );
+  const page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
+  whenTestEnds(() => page.close());
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', ({ message }) => complaints.push(`error: ${message}`));
+  page.on('dialog', (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${server.url}/`) && !url.startsWith('data:')) complaints.push(`request to ${url}`);
+  });
+  await page.goto(`${server.url}${options?.basePath ?? '/'}`);
+  return new ViewedPage(page, server, complaints);
+}
