@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
 
 export interface WebServer extends AsyncDisposable {
   /** The origin: `http://127.0.0.1:4711`. */
@@ -11,6 +10,9 @@ export interface WebServer extends AsyncDisposable {
 
 /** How long a browser may take to send a request, in ms. */
 const REQUEST_MS = 10_000;
+
+/** The most bytes of the body of a request. The handler takes less. */
+const MAX_BODY_BYTES = 65_536;
 
 /** Serves a handler of web-standard requests by `node:http`. */
 export async function startWebServer(
@@ -44,7 +46,9 @@ async function answer(
     left.abort();
   });
   try {
-    const request = requestOf(incoming, left.signal);
+    // A body is read to its end before the answer: a connection that is closed with unread bytes may lose the answer.
+    const body = await bodyOf(incoming);
+    const request = body === null ? undefined : requestOf(incoming, body, left.signal);
     const response =
       request === undefined ? new Response('bad request\n', { status: 400 }) : await handler(request);
     await send(response, outgoing, left.signal);
@@ -55,8 +59,20 @@ async function answer(
   }
 }
 
+/** `null` if it has too many bytes. */
+async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MAX_BODY_BYTES) return null;
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
 /** `undefined` if the client sent no legal URL or host. */
-function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | undefined {
+function requestOf(incoming: IncomingMessage, body: Buffer, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/', headers } = incoming;
   const address = `http://${headers.host ?? ''}${url}`;
   if (headers.host === undefined || !url.startsWith('/') || !URL.canParse(address)) return undefined;
@@ -66,7 +82,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request | un
     method,
     headers: sent,
     signal,
-    ...(isRead ? {} : { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' }),
+    ...(isRead ? {} : { body: new Uint8Array(body) }),
   });
 }
 

@@ -69,7 +69,8 @@ export class EventReader implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#reader.cancel();
+    // The server may have ended the stream already.
+    await this.#reader.cancel().catch(() => undefined);
   }
 
   #receive(message: BoardMessage): void {

@@ -1,0 +1,95 @@
+import { createServer, request } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+
+import { describe, expect, it } from 'vitest';
+
+import { EventReader } from '../dashboard/event-reader.js';
+import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
+import { Fleet, resultOf, untilPrinted, useCommandLine } from './command-line.js';
+
+useCommandLine();
+
+/** The status of a request, whose headers may be those that `fetch` does not send. */
+async function statusOf(
+  url: string,
+  headers: IncomingHttpHeaders = {},
+  method = 'GET',
+): Promise<number | undefined> {
+  return await new Promise((resolve, reject) => {
+    const sent = request(url, { headers, method, agent: false }, (response) => {
+      resolve(response.statusCode);
+      response.destroy();
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+describe.concurrent('leasehold dashboard', () => {
+  it('prints its URL alone, shows locks at it, and ends with 0 by SIGTERM while a page is open', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('shown', { why: 'a reason' }));
+    const child = fleet.start('dashboard');
+    const url = (await untilPrinted(child, '\n')).trim();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{32}\/$/);
+    expect(await (await fetch(url)).text()).toContain('<!doctype html>');
+    const viewer = untilTestEnds(new EventReader(await fetch(`${url}events`)));
+    await viewer.until('the lock is shown', ({ locks }) => locks.of('shown')?.holders[0]?.why === 'a reason');
+    child.signal('SIGTERM');
+    const { code, stdout, stderr } = await resultOf(child);
+    expect([code, stdout.trim(), stderr]).toEqual([0, url, '']);
+  });
+
+  it('refuses every request without its token, and of a foreign host or origin', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start('dashboard', '--json', '--allow-revoke');
+    const { url } = JSON.parse(await untilPrinted(child, '\n')) as { url: string };
+    const { origin, port, pathname } = new URL(url);
+    expect(await statusOf(url)).toBe(200);
+    for (const path of ['/', '/events', '/revoke', '/favicon.ico', `/x${pathname}`, pathname.slice(0, -2)]) {
+      expect([path, await statusOf(origin + path)]).toEqual([path, 403]);
+    }
+    for (const host of ['evil.example', `evil.example:${port}`, `127.0.0.1.evil.example:${port}`]) {
+      for (const path of ['', 'events'])
+        expect([host, await statusOf(url + path, { host })]).toEqual([host, 403]);
+    }
+    expect(await statusOf(url, { host: `localhost:${port}` })).toBe(200);
+    const json = { 'content-type': 'application/json' };
+    for (const foreign of ['https://evil.example', 'null']) {
+      expect(await statusOf(`${url}revoke`, { ...json, origin: foreign }, 'POST')).toBe(403);
+      expect(await statusOf(`${url}events`, { origin: foreign })).toBe(403);
+    }
+    expect(await statusOf(`${url}revoke`, { ...json, origin }, 'POST')).toBe(400);
+    child.signal('SIGINT');
+    expect((await resultOf(child)).stderr).not.toContain(pathname.slice(1, -1));
+  });
+
+  it('revokes only with --allow-revoke', async () => {
+    const fleet = new Fleet();
+    const lock = untilTestEnds(await fleet.locks.acquireMutex('x'));
+    const [reading, revoking] = [fleet.start('dashboard'), fleet.start('dashboard', '--allow-revoke')];
+    const post = async (url: string): Promise<Response> =>
+      await fetch(`${url.trim()}revoke`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'x' }),
+      });
+    expect((await post(await untilPrinted(reading, '\n'))).status).toBe(403);
+    expect(lock.releaseRequested.aborted).toBe(false);
+    expect(await (await post(await untilPrinted(revoking, '\n'))).json()).toMatchObject({ asked: [lock.id] });
+  });
+
+  it('ends with 78 if its port is in use, and with 64 for a port that is none', async () => {
+    const fleet = new Fleet();
+    const taken = createServer().listen(0, '127.0.0.1');
+    whenTestEnds(() => taken.close());
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { code, stdout, stderr } = await fleet.call('dashboard', '--port', String(port));
+    expect([code, stdout]).toEqual([78, '']);
+    expect(stderr).toContain('the port is in use');
+    expect((await fleet.call('dashboard', '--port', '70000')).code).toBe(64);
+  });
+});
