@@ -1,6 +1,7 @@
 import { peers } from '../peers/peers.js';
 import { peersNames } from '../peers/peers-names.js';
 import type { Scenario } from '../scenario.js';
+import { dashboard } from './dashboard.js';
 import { election } from './election.js';
 import { handover } from './handover.js';
 import { idle } from './idle.js';
@@ -22,5 +23,8 @@ export const usualScenarios: readonly Scenario[] = [
   ...[queue, scale, waiting, overload, telemetry],
 ];
 
-/** Other libraries run only on request: they need other servers and packages. */
-export const allScenarios: readonly Scenario[] = [...usualScenarios, peers, peersNames];
+/**
+ * The others run only on request: those of other libraries need other servers and packages, and that of the dashboard
+ * needs Chromium.
+ */
+export const allScenarios: readonly Scenario[] = [...usualScenarios, dashboard, peers, peersNames];

@@ -45,6 +45,9 @@ export class Board {
   readonly #jobKeys = new Map<string, number>();
   /** The views of the present state, so that viewers with the same filter share one. */
   readonly #views = new Map<string, View>();
+  /** The entries with a holder or a waiter, the corrupt ones, and all elections. */
+  readonly #inUse = new Set<Entry>();
+  #totals = noTotals();
   #keys = 0;
   #losses = 0;
 
@@ -63,6 +66,8 @@ export class Board {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
     this.#byName.delete(name);
+    this.#inUse.delete(entry);
+    this.#count(entry, -1);
     this.#entries.splice(this.#placeOf(name), 1);
     this.#views.clear();
   }
@@ -75,6 +80,8 @@ export class Board {
   clear(): void {
     this.#byName.clear();
     this.#entries.length = 0;
+    this.#inUse.clear();
+    this.#totals = noTotals();
     this.#jobKeys.clear();
     this.#views.clear();
     this.#losses = 0;
@@ -91,7 +98,7 @@ export class Board {
   /** The locks of which a lease or a place has run out, unless it was extended since the last read. At most `most`. */
   endedBy(serverNowMs: number, most: number): readonly string[] {
     const names: string[] = [];
-    for (const { name, endsAtMs } of this.#entries) {
+    for (const { name, endsAtMs } of this.#inUse) {
       if (endsAtMs > serverNowMs) continue;
       names.push(name);
       if (names.length === most) break;
@@ -100,15 +107,7 @@ export class Board {
   }
 
   get totals(): Totals {
-    const totals = { locks: 0, elections: 0, jobs: 0, held: 0, waiting: 0, losses: this.#losses };
-    for (const { row, jobs } of this.#entries) {
-      totals.jobs += jobs.length;
-      totals[row.kind === 'election' ? 'elections' : 'locks'] += 1;
-      if (row.kind === 'election') continue;
-      totals.held += row.holderCount > 0 ? 1 : 0;
-      totals.waiting += row.waiterCount;
-    }
-    return totals;
+    return { ...this.#totals, losses: this.#losses };
   }
 
   view(filter: string, serverNowMs: number): View {
@@ -119,27 +118,54 @@ export class Board {
     return view;
   }
 
+  /**
+   * Without a filter, looks at the entries that are in use, and at free ones only until there are enough rows: most locks
+   * of a large collection are free, and a walk over all of them several times a second would take most of the time.
+   */
   #look(filter: string, serverNowMs: number): View {
-    const ofKind = { contended: [] as LockRow[], held: [] as LockRow[], free: [] as LockRow[] };
-    const elections: LockRow[] = [];
-    const jobs: JobRow[] = [];
-    for (const entry of this.#entries) {
-      if (filter !== '' && !searchedText(entry).includes(filter)) continue;
+    const found =
+      filter === '' ? null : this.#entries.filter((entry) => searchedText(entry).includes(filter));
+    const [contended, held, free, elections]: [LockRow[], LockRow[], LockRow[], Entry[]] = [[], [], [], []];
+    for (const entry of found ?? this.#inUse) {
       const { row } = entry;
-      jobs.push(...entry.jobs);
-      if (row.kind === 'election') elections.push(row);
-      else if (row.waiterCount > 0 || row.kind === 'corrupt') ofKind.contended.push(row);
-      else ofKind[row.holderCount > 0 ? 'held' : 'free'].push(row);
+      if (row.kind === 'election') elections.push(entry);
+      else if (row.waiterCount > 0 || row.kind === 'corrupt') contended.push(row);
+      else (row.holderCount > 0 ? held : free).push(row);
     }
     const contention = (row: LockRow): number =>
       row.kind === 'corrupt' ? Infinity : row.waiterCount * (serverNowMs - (row.waiters[0]?.since ?? 0));
-    const since = ({ holders }: LockRow): number => holders[0]?.since ?? 0;
-    const ranked = [
-      ...byMost(ofKind.contended, contention),
-      ...byMost(ofKind.held, (row) => serverNowMs - since(row)),
-      ...ofKind.free,
-    ];
-    return { locks: firstOf(ranked), elections: firstOf(elections), jobs: firstOf(jobs) };
+    const age = ({ holders }: LockRow): number => serverNowMs - (holders[0]?.since ?? 0);
+    const rows = byMost(contended, contention).slice(0, SHOWN);
+    if (rows.length < SHOWN) rows.push(...byMost(held, age).slice(0, SHOWN - rows.length));
+    rows.push(
+      ...(found === null ? this.#firstFree(SHOWN - rows.length) : free.slice(0, SHOWN - rows.length)),
+    );
+    const matching = found === null ? this.#totals.locks : contended.length + held.length + free.length;
+    elections.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return {
+      locks: { matching, rows },
+      elections: firstOf(elections.map(({ row }) => row)),
+      jobs: firstOf(elections.flatMap(({ jobs }) => jobs)),
+    };
+  }
+
+  #firstFree(most: number): readonly LockRow[] {
+    const rows: LockRow[] = [];
+    for (const entry of this.#entries) {
+      if (rows.length >= most) break;
+      if (!this.#inUse.has(entry)) rows.push(entry.row);
+    }
+    return rows;
+  }
+
+  /** Adds what the entry contributes to the totals, or takes it away. */
+  #count({ row, jobs }: Entry, sign: 1 | -1): void {
+    const totals = this.#totals;
+    totals.jobs += sign * jobs.length;
+    totals[row.kind === 'election' ? 'elections' : 'locks'] += sign;
+    if (row.kind === 'election') return;
+    totals.held += row.holderCount > 0 ? sign : 0;
+    totals.waiting += sign * row.waiterCount;
   }
 
   #put(stored: StoredLock, isGapless: boolean): void {
@@ -159,8 +185,13 @@ export class Board {
     entry.leases = leases;
     entry.endsAtMs = ends.reduce((first, end) => Math.min(first, end), Infinity);
     entry.searched = undefined;
+    this.#count(entry, -1);
     entry.row = rowOf(entry, lockRow(stored));
     entry.jobs = jobRows(stored).map((job) => ({ key: this.#keyOfJob(job), ...job }));
+    this.#count(entry, 1);
+    const { kind, holderCount, waiterCount } = entry.row;
+    const isInUse = holderCount + waiterCount > 0 || kind === 'corrupt' || kind === 'election';
+    this.#inUse[isInUse ? 'add' : 'delete'](entry);
   }
 
   #insert(name: string): Entry {
@@ -170,6 +201,7 @@ export class Board {
       ...{ leases: new Map(), left: new Set(), endsAtMs: Infinity, searched: undefined },
     };
     this.#byName.set(name, entry);
+    this.#count(entry, 1);
     this.#entries.splice(this.#placeOf(name), 0, entry);
     return entry;
   }
@@ -198,6 +230,16 @@ const EMPTY: LockRow = {
   ...{ handOvers: 0, losses: 0 },
 };
 
+const noTotals = (): Mutable<Omit<Totals, 'losses'>> => ({
+  locks: 0,
+  elections: 0,
+  jobs: 0,
+  held: 0,
+  waiting: 0,
+});
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 const rowOf = ({ key, handOvers, losses }: Entry, stored: StoredRow): LockRow => ({
   key,
   ...stored,
@@ -205,9 +247,9 @@ const rowOf = ({ key, handOvers, losses }: Entry, stored: StoredRow): LockRow =>
   losses,
 });
 
-function byMost<R extends Row>(rows: readonly R[], amountOf: (row: R) => number): readonly R[] {
-  const amounts = new Map(rows.map((row) => [row, amountOf(row)]));
-  return [...rows].sort((a, b) => (amounts.get(b) ?? 0) - (amounts.get(a) ?? 0));
+function byMost<R extends Row>(rows: readonly R[], amountOf: (row: R) => number): R[] {
+  const measured = rows.map((row) => ({ row, amount: amountOf(row) }));
+  return measured.sort((a, b) => b.amount - a.amount).map(({ row }) => row);
 }
 
 const firstOf = <R extends Row>(rows: readonly R[]): Ranked<R> => ({

@@ -46,7 +46,7 @@ const MAX_FILTER = 1_024;
  * who reaches the handler sees them.
  *
  * Not promised: the paths of the events and of revocations, and their format. Nor that a change is shown which another
- * change of the same lock has followed within 250 ms.
+ * change of the same lock has followed within 500 ms.
  *
  * @returns The handler. It rejects only if `authorize` or a revocation fails in an unforeseen way.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.

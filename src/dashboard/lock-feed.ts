@@ -11,7 +11,7 @@ import type { HandOverRate } from './hand-over-rate.js';
 import type { BoardState } from './wire.js';
 
 /** The least time between two reads. All changes in between are read together. */
-const READ_EVERY_MS = 250;
+const READ_EVERY_MS = 500;
 
 /** The time between two looks for leases that have run out, which no event reports. */
 const LOOK_EVERY_MS = 1_000;

@@ -37,6 +37,12 @@ export class List<R extends Row> {
   readonly #note: HTMLElement;
   readonly #empty = make('div', { class: 'empty', hidden: true });
   readonly #views = new Map<number, RowView<R>>();
+  /** The rows on the screen. The ages of others are not shown, so they need not be up to date. */
+  readonly #visible = new Set<Element>();
+  readonly #watcher = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries)
+      this.#visible[isIntersecting ? 'add' : 'delete'](target);
+  });
   #order: readonly number[] = [];
   #matching = 0;
   #movedAtMs = -Infinity;
@@ -69,7 +75,9 @@ export class List<R extends Row> {
   render(nowMs: number, filter: string): void {
     const isStill = this.#isStill;
     this.#arrange(isStill);
-    for (const view of this.#views.values()) view.tick(nowMs);
+    for (const view of this.#views.values()) {
+      if (this.#visible.has(view.element) || view.details.isConnected) view.tick(nowMs);
+    }
     const shown = this.#order.length;
     this.#table.hidden = shown === 0;
     this.#empty.hidden = shown > 0;
@@ -100,6 +108,7 @@ export class List<R extends Row> {
       this.#toggle(opened);
     });
     this.#views.set(key, view);
+    this.#watcher.observe(view.element);
     return view;
   }
 
@@ -119,6 +128,8 @@ export class List<R extends Row> {
       if (!isGone || (isStill && view.element.isConnected)) continue;
       view.element.remove();
       view.details.remove();
+      this.#watcher.unobserve(view.element);
+      this.#visible.delete(view.element);
       this.#views.delete(key);
     }
     const views = this.#order.flatMap((key) => this.#views.get(key) ?? []);

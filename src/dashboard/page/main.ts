@@ -11,7 +11,7 @@ import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
 import { count, counted } from './times.js';
 
-/** Ages are shown so often, without a message too. */
+/** Ages are shown so often at least, without a message too. */
 const TICK_MS = 500;
 
 /** The time between two summaries for screen readers. */
@@ -37,6 +37,7 @@ let aheadMs = 0;
 let latest: BoardMessage | undefined;
 let isDrawing = false;
 let summarizedAtMs = -Infinity;
+let drawnAtMs = -Infinity;
 
 const revoke: Revoke = (name, { id, who }, why, force) => {
   void postRevocation({ name, id, ...(why === '' ? {} : { why }), force }).then((text) => {
@@ -83,7 +84,8 @@ const jobs = new List<JobRow>({
 function draw(): void {
   isDrawing = false;
   if (latest === undefined) return;
-  const nowMs = performance.now() + aheadMs;
+  drawnAtMs = performance.now();
+  const nowMs = drawnAtMs + aheadMs;
   const filter = filterInput.value.trim();
   for (const list of [locks, elections, jobs]) list.render(nowMs, filter);
   figures.show(latest.totals, latest.handOvers);
@@ -139,5 +141,7 @@ filterInput.addEventListener('input', () => {
   }, FILTER_MS);
 });
 listenToKeys(filterInput, () => [locks, elections, jobs].flatMap(({ buttons }) => buttons));
-setInterval(drawSoon, TICK_MS);
+setInterval(() => {
+  if (performance.now() - drawnAtMs > TICK_MS / 2) drawSoon();
+}, TICK_MS);
 connection.open('');
