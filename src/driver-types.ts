@@ -99,6 +99,8 @@ export interface DriverChangeStream {
 export interface DriverStream {
   on(event: string, listener: (value: DriverDocument) => void): unknown;
   once(event: string, listener: (value: DriverDocument) => void): unknown;
+  pause(): unknown;
+  resume(): unknown;
   destroy(): unknown;
 }
 

@@ -13,6 +13,9 @@ import type { BoardState } from './wire.js';
 /** The least time between two reads. All changes in between are read together. */
 const READ_EVERY_MS = 500;
 
+/** The last part of it, in which the changes that the server has collected arrive. */
+const COLLECT_MS = 50;
+
 /** The time between two looks for leases that have run out, which no event reports. */
 const LOOK_EVERY_MS = 1_000;
 
@@ -206,6 +209,10 @@ export class LockFeed {
       await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_READ * (nowMs - startedMs)), over);
       this.#mustReadAll = true;
     } else {
+      // Each change that arrives alone costs a round trip, so the server collects them for the next read.
+      this.#stream.pause(true);
+      await sleepUntil(clock, startedMs + READ_EVERY_MS - COLLECT_MS, over);
+      this.#stream.pause(false);
       await sleepUntil(clock, startedMs + READ_EVERY_MS, over);
       if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
       await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);

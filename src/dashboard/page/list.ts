@@ -1,5 +1,6 @@
 import type { ListChange, Row } from '../wire.js';
 import { elementOf, make, write } from './elements.js';
+import { staying } from './order.js';
 import { count, counted } from './times.js';
 
 /** One row of a list: a row of the table, and below it the row of its details while it is open. */
@@ -137,10 +138,12 @@ export class List<R extends Row> {
       for (const { element } of views) if (!element.isConnected) this.#body.append(element);
       return;
     }
-    let at: Element | null = this.#body.firstElementChild;
-    for (const { element } of views) {
-      if (element === at) at = at.nextElementSibling;
-      else this.#body.insertBefore(element, at);
+    const placeOf = new Map<Element, number>(views.map(({ element }, place) => [element, place]));
+    const stay = staying([...this.#body.children].flatMap((element) => placeOf.get(element) ?? []));
+    let next: Element | null = null;
+    for (const [place, { element }] of [...views.entries()].reverse()) {
+      if (!element.isConnected || !stay.has(place)) this.#body.insertBefore(element, next);
+      next = element;
     }
   }
 

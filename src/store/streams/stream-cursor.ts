@@ -74,6 +74,15 @@ export class StreamCursor {
     this.#giveUpAfter(settings.storeTimeoutMs, 'did not open in time');
   }
 
+  /**
+   * While the cursor is paused, the server collects the changes, and the next answer has them all. A pause must be much
+   * shorter than the time after which the cursor counts as silent.
+   */
+  pause(isPaused: boolean): void {
+    if (isPaused) this.#readable.pause();
+    else this.#readable.resume();
+  }
+
   /** Resolves when the server has closed its cursor, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -122,6 +122,11 @@ export class StreamSupervisor {
     if (this.#state.is('streaming')) this.#restLater();
   }
 
+  /** Holds the events of an open stream back, or lets them come. A stream that opens later is not paused. */
+  pause(isPaused: boolean): void {
+    this.#current?.pause(isPaused);
+  }
+
   /** Ends for good. Resolves when the server's cursors are closed, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.#end('closed');
