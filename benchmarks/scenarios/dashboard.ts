@@ -1,11 +1,14 @@
 // What the dashboard costs its own process, and how smooth its page is, while many locks are stored and some move.
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { Page } from 'playwright-core';
+
 import type { LockHandle, LockProvider } from '../../src/index.js';
 import { chromiumPath, startBrowser } from '../../lab/browser.js';
 import { eventually, later } from '../../lab/patience.js';
 import { Child } from '../../lab/processes/child.js';
 import { fromSources } from '../../lab/processes/program.js';
+import { sum } from '../../lab/statistics.js';
 import { processorMsBetween, threadTimesOf } from '../processor-time.js';
 import { defineScenario } from '../scenario.js';
 
@@ -41,6 +44,16 @@ interface Smoothness {
   readonly longestTaskMs: number;
   readonly longestFrameMs: number;
   readonly frames: number;
+}
+
+/** How long the scripts, styles and layouts of a page have taken so far, in seconds. Painting is not in it. */
+async function workOf(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable');
+  const { metrics } = await session.send('Performance.getMetrics');
+  await session.detach();
+  const names = ['ScriptDuration', 'RecalcStyleDuration', 'LayoutDuration'];
+  return sum(metrics.filter(({ name }) => names.includes(name)).map(({ value }) => value));
 }
 
 /** One contended lock: one process holds it, and another one waits. */
@@ -92,6 +105,7 @@ export const dashboard = defineScenario({
     // Not measured: the first seconds, in which code is compiled.
     await sleep(10_000);
     for (const page of pages) await page.evaluate(OBSERVE);
+    const workBefore = await Promise.all(pages.map(workOf));
     const [start, startedMs] = [threadTimesOf([served.pid]), performance.now()];
     const handedOverBefore = moved.count;
     await sleep(seconds * 1_000);
@@ -99,11 +113,16 @@ export const dashboard = defineScenario({
     const share = processorMsBetween(start, threadTimesOf([served.pid])) / tookMs;
     const handOvers = moved.count - handedOverBefore;
     const seen = await Promise.all(pages.map(async (page) => (await page.evaluate('seen')) as Smoothness));
+    const workAfter = await Promise.all(pages.map(workOf));
     moving.abort();
     await locks.close({ drainMs: 0 });
 
     report.note('updates a second', (1_000 * UPDATES_PER_HAND_OVER * handOvers) / tookMs);
     report.note('processor time of the process that serves the page, % of one core', 100 * share);
+    const worked = workAfter.map(
+      (after, at) => (1_000 * (after - (workBefore[at] ?? NaN))) / (tookMs / 1_000),
+    );
+    report.note('script, styles and layout of the page, ms in a second', Math.max(...worked));
     report.note('tasks of the page of more than 50 ms', Math.max(...seen.map(({ longTasks }) => longTasks)));
     report.note(
       'longest task of the page of more than 50 ms',

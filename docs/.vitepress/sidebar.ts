@@ -45,6 +45,7 @@ export const SECTIONS: readonly Section[] = [
       ['Operations', 'operations.md'],
       ['Telemetry', 'telemetry.md'],
       ['The command line', 'command-line.md'],
+      ['The dashboard', 'dashboard.md'],
       ['Errors', 'errors.md'],
       ['What is supported', 'support.md'],
       ['Versions', 'versioning.md'],

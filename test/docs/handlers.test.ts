@@ -1,3 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
 import { expect, test } from 'vitest';
 
 import { MemorySurroundings } from './memory-run.js';
@@ -48,4 +53,34 @@ test('the route handler of docs/using-with/nextjs.md charges, and stops waiting 
   await expect(charging).rejects.toThrow('gone');
   await expect.poll(waiters).toBe(0);
   await lock.release();
+});
+
+test('the server of docs/dashboard.md shows the page to those who may see it, and its events', async () => {
+  await using surroundings = new MemorySurroundings();
+  const servers: Server[] = [];
+  const createServerHere = (answer: RequestListener): { listen: (port: number, host: string) => void } => ({
+    listen: (_, host) => void servers.push(createServer(answer).listen(0, host)),
+  });
+  const example = blockWith('docs/dashboard.md', 'createServer');
+  const code = example.code.replace("import { createServer } from 'node:http';", '');
+  await surroundings.run(
+    { ...example, code },
+    { createServer: createServerHere, process: { env: { ADMIN_TOKEN: 'right' } } },
+  );
+  const [server] = servers;
+  if (server === undefined) throw new Error('the example has made no server');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const get = (path: string, token: string): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port}${path}?token=${token}`);
+  expect((await get('/admin/locks', 'wrong')).status).toBe(403);
+  expect(await (await get('/admin/locks', 'right')).text()).toContain('<!doctype html>');
+  const events = await get('/admin/locks/events', 'right');
+  const reader = (events.body as ReadableStream<Uint8Array>).getReader();
+  expect(new TextDecoder().decode((await reader.read()).value)).toContain('"state":"connecting"');
+  await reader.cancel();
+  const closed = once(server, 'close');
+  server.close();
+  server.closeAllConnections();
+  await closed;
 });

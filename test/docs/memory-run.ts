@@ -6,6 +6,7 @@ import type { MongoClient } from 'mongodb';
 import ts from 'typescript';
 import { expect } from 'vitest';
 
+import * as dashboard from '../../src/dashboard/index.js';
 import * as leasehold from '../../src/index.js';
 import * as nodeCron from '../../src/node-cron/index.js';
 import * as opentelemetry from '../../src/opentelemetry/index.js';
@@ -62,6 +63,7 @@ export class MemorySurroundings implements AsyncDisposable {
   readonly #require = (specifier: string): unknown => {
     const modules: Readonly<Record<string, unknown>> = {
       leasehold,
+      'leasehold/dashboard': dashboard,
       'leasehold/node-cron': nodeCron,
       'leasehold/opentelemetry': opentelemetry,
       'leasehold/quorum': quorum,

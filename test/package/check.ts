@@ -28,6 +28,7 @@ async function checkPackage(folder: string): Promise<void> {
     ['import: a mutex acquired and released', 'import.mjs'],
     ['require: a mutex acquired and released', 'require.cjs'],
     ['import of both entries: one class, a mutex of a quorum', 'quorum-import.mjs'],
+    ['import and require of the dashboard: its page', 'dashboard-import.mjs'],
     ['require of both entries: one class, a mutex of a quorum', 'quorum-require.cjs'],
     ['import of leasehold/opentelemetry: a recorded mutex', 'opentelemetry-import.mjs'],
     ['require of leasehold/opentelemetry: a recorded mutex', 'opentelemetry-require.cjs'],

@@ -27,6 +27,8 @@ import type {
   WebLocks,
   WebLocksSnapshot,
 } from '../../src/index.js';
+import { dashboard } from '../../src/dashboard/index.js';
+import type { DashboardHandler } from '../../src/dashboard/index.js';
 import { runCoordinator } from '../../src/node-cron/index.js';
 import type { RunCoordinator } from '../../src/node-cron/index.js';
 import { instrument } from '../../src/opentelemetry/index.js';
@@ -73,6 +75,8 @@ it('every method that creates something gives its interface', () => {
   expectTypeOf(() => runCoordinator(locks)).returns.toEqualTypeOf<RunCoordinator>();
   expectTypeOf(() => instrument(locks)).returns.toEqualTypeOf<() => void>();
   expectTypeOf(() => instrument(quorum, { groupOf: undefined })).returns.toEqualTypeOf<() => void>();
+  expectTypeOf(() => dashboard(locks, { basePath: '/x' })).returns.toEqualTypeOf<DashboardHandler>();
+  expectTypeOf<DashboardHandler>().toEqualTypeOf<(request: Request) => Promise<Response>>();
   expectTypeOf(() => quorum.createMutex('a')).returns.toEqualTypeOf<Mutex>();
   expectTypeOf(() => quorum.createSemaphore('a', 1)).returns.toBeNever();
 });
