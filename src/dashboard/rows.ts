@@ -59,11 +59,12 @@ export function lockRow({ name, snapshot }: StoredLock): StoredRow {
 /** The jobs of an election. */
 export function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Omit<JobRow, 'key'>[] {
   const term = snapshot?.holders[0]?.id;
-  return claims.map(({ job: name, instant, next, run }) => ({
+  return claims.map(({ job: name, instant, run }) => ({
     name,
     election,
     last: run === undefined ? null : lastRun(run, term),
-    next: next !== undefined && next > instant ? next.getTime() : null,
+    // A claim without a run, for missed instants, leaves the last run as it is.
+    next: run?.next !== undefined && run.next > instant ? run.next.getTime() : null,
     missed: run?.instant.getTime() === instant.getTime() ? null : instant.getTime(),
   }));
 }

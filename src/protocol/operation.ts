@@ -163,7 +163,7 @@ export interface Claim {
   readonly nonce: string;
   /** The instant from which a fixed rate counts. Stored only by the first claim of the job. Default: `instant`. */
   readonly anchor?: Date | undefined;
-  /** The next instant of the schedule, if it is known already. It is stored for people to read. */
+  /** The next instant of the schedule, if it is known already. It is stored with the run, for people to read. */
   readonly next?: Date | undefined;
   /** Whether a run begins with this claim. By default, the claim only records that the instant is over. */
   readonly runs?: boolean | undefined;

@@ -43,7 +43,7 @@ const IMPORTS: readonly Import[] = [
   {
     what: 'leasehold/dashboard, without a provider',
     code: `export * from './dashboard.js';`,
-    budget: 40_000,
+    budget: 21_500,
     without: [NODE_CRON, OPENTELEMETRY, QUORUM, TESTING],
   },
   {

@@ -37,11 +37,6 @@ export interface StoredClaim {
    * call, the anchor is the first instant of the schedule, which may be later than that claim.
    */
   readonly anchor: Date;
-  /**
-   * The next instant of the schedule, for people to read: no decision depends on it. A claim that does not know it
-   * leaves an earlier one, which is not after `instant`.
-   */
-  readonly next?: Date;
   /** `undefined`: no run was claimed, or an older release of the library claimed last. */
   readonly run?: StoredRun;
 }
@@ -55,6 +50,8 @@ export interface StoredRun {
   readonly term: string;
   readonly process: string;
   readonly candidateId: string;
+  /** The next instant of the schedule, if it was known at the claim. It is for people to read: no decision depends on it. */
+  readonly next?: Date;
   readonly outcome?: RunOutcome;
   readonly endedAt?: Date;
 }
@@ -174,13 +171,13 @@ function firstThatHolds<T extends string>(
 }
 
 /** What a claim stores in the entry of its job. */
-interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor' | 'next'> {
+interface Claimed extends Pick<Claim, 'job' | 'instant' | 'claimId' | 'anchor'> {
   /** The run that begins with the claim; `undefined`: no run begins, and the last run stays stored. */
   readonly run?: Fields | undefined;
 }
 
 /** The list `claims` with this claim as the job's last one. */
-function withClaim({ job, instant, claimId, anchor = instant, next, run }: Claimed): Expression {
+function withClaim({ job, instant, claimId, anchor = instant, run }: Claimed): Expression {
   const entry = merge(
     { $first: '$own' },
     {
@@ -188,7 +185,6 @@ function withClaim({ job, instant, claimId, anchor = instant, next, run }: Claim
       instant,
       claimId: literal(claimId),
       anchor: { $ifNull: [{ $first: '$own.anchor' }, anchor] },
-      ...(next === undefined ? {} : { next }),
       ...(run === undefined ? {} : { run }),
     },
   );
@@ -203,8 +199,9 @@ export function claim(operation: Claim): readonly Stage[] {
     term: '$holder.id',
     process: '$holder.process',
     candidateId: '$holder.candidateId',
+    ...(next === undefined ? {} : { next }),
   };
-  const claimed = withClaim({ job, instant, claimId, anchor, next, run: runs === true ? run : undefined });
+  const claimed = withClaim({ job, instant, claimId, anchor, run: runs === true ? run : undefined });
   // A repeat leaves the entry as it is: the term may be over by then, and the stored end of the run must stay.
   const isTaken = isApplied(claimId);
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.

@@ -63,7 +63,7 @@ describe('the events of a dashboard', () => {
       });
       return await b.acquireMutex('busy', { why });
     });
-    for (const wait of waits) later(wait);
+    for (const wait of waits) void later(wait);
     const viewer = await world.viewing();
     await viewer.until('both wait', ({ locks }) => locks.of('busy')?.waiterCount === 2);
     expect(viewer.last).toMatchObject({ state: 'live', mayRevoke: false });
@@ -89,7 +89,7 @@ describe('the events of a dashboard', () => {
     const viewer = await world.viewing();
     expect(viewer.locks.rows).toEqual([]);
     const db = world.set.db('app');
-    const dying = new LockProvider(db, { leaseMs: 500, label: 'dying' });
+    const dying = new LockProvider(db, { leaseMs: 4_000, label: 'dying' });
     dying.on('lost', () => undefined);
     dying.on('storeError', () => undefined);
     whenTestEnds(() => dying.close({ drainMs: 0 }));

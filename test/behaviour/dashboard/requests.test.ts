@@ -222,7 +222,7 @@ describe('dashboard()', () => {
     whenTestEnds(() => set.close());
     const locks = new LockProvider(set.db('app'));
     const withOptions = (options: object) => () => dashboard(locks, options);
-    expect(() => dashboard({} as LockProvider)).toThrow(TypeError);
+    expect(() => dashboard({} as never)).toThrow(TypeError);
     expect(withOptions({ basepath: '/x' })).toThrow(
       /unknown option "basepath" of dashboard; did you mean "basePath"/,
     );
