@@ -13,12 +13,9 @@ import { viewPage } from './viewed-page.js';
 
 const WIDTHS = [400, 1_280, 3_840];
 
-const HOSTILE = [
-  '<img src=x onerror=alert(1)>',
-  '</script><script>alert(1)</script>',
-  '"><svg onload=alert(1)>',
-  'x'.repeat(1_024),
-];
+const MARKUP = '<img src=x onerror=alert(1)>';
+
+const HOSTILE = [MARKUP, '</script><script>alert(1)</script>', '"><svg onload=alert(1)>', 'x'.repeat(1_024)];
 
 /** A hostile text, and how the page shows it. */
 const ESCAPED = ['evil\u202egnp.exe\u0007', String.raw`evil\u{202e}gnp.exe\u{7}`] as const;
@@ -71,15 +68,15 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
 
   it('shows hostile names, reasons and labels as text, in both schemes and at three widths without a horizontal scroll', async () => {
     const database = ownDatabase();
-    const { locks } = await database.connected({ label: HOSTILE[0] });
+    const { locks } = await database.connected({ label: MARKUP });
     for (const name of [...HOSTILE, ESCAPED[0]]) await locks.acquireMutex(name, { why: name });
     const viewer = await viewPage(browser, (await database.connected()).locks, { allowRevoke: true });
     await viewer.untilNames((names) => names.length === 5);
     expect((await viewer.names()).toSorted()).toEqual([...HOSTILE, ESCAPED[1]].toSorted());
-    await viewer.page.getByRole('button', { name: HOSTILE[0], exact: true }).click();
+    await viewer.page.getByRole('button', { name: MARKUP, exact: true }).click();
     const { page } = viewer;
     await eventually('the details are open', async () => (await page.locator('tr.details').count()) === 1);
-    expect(await page.locator('tr.details').textContent()).toContain(HOSTILE[0]);
+    expect(await page.locator('tr.details').textContent()).toContain(MARKUP);
     expect(await page.locator('img, main svg, script:not(body > script)').count()).toBe(0);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });

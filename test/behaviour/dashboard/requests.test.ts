@@ -93,17 +93,19 @@ describe('the paths of a dashboard', () => {
   });
 });
 
+const DENYING: readonly (readonly [string, () => boolean | Promise<boolean>])[] = [
+  ['false', () => false],
+  ['a promise of false', () => Promise.resolve(false)],
+  [
+    'an error',
+    () => {
+      throw new Error('no session');
+    },
+  ],
+];
+
 describe('a request to a dashboard', () => {
-  it.each([
-    ['false', () => false],
-    ['a promise of false', () => Promise.resolve(false)],
-    [
-      'an error',
-      () => {
-        throw new Error('no session');
-      },
-    ],
-  ] as const)('gets 403 if authorize gives %s', async (_, authorize) => {
+  it.each(DENYING)('gets 403 if authorize gives %s', async (_, authorize) => {
     const { get, post } = served({ authorize, allowRevoke: true });
     for (const path of ['/', '/events']) expect(await statusOf(get(path))).toBe(403);
     expect(await statusOf(post({ name: 'x' }))).toBe(403);
