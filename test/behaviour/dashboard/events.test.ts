@@ -54,7 +54,7 @@ describe('the events of a dashboard', () => {
   it('show holders, the queue in order, and the most contended lock first', async () => {
     const world = new World();
     const [a, b] = [world.process({ label: 'a' }), world.process({ label: 'b' })];
-    await a.acquireMutex('alone', { why: 'no reason' });
+    const alone = await a.acquireMutex('alone', { why: 'no reason' });
     const held = await a.acquireMutex('busy', { why: 'a reason' });
     const waits = ['first', 'second'].map(async (why) => {
       await eventually('the earlier ones wait', async () => {
@@ -78,6 +78,8 @@ describe('the events of a dashboard', () => {
       ['b', 'first'],
       ['b', 'second'],
     ]);
+    // A handle that nobody has any more may be collected, and then its lock is released.
+    expect(alone.isHeld).toBe(true);
     await held.release();
     await viewer.until('the hand-over is shown', ({ locks }) => locks.of('busy')?.handOvers === 1);
     expect(viewer.locks.of('busy')).toMatchObject({ holders: [{ why: 'first' }], waiterCount: 1, losses: 0 });
@@ -160,7 +162,7 @@ describe('the events of a dashboard', () => {
     const locks = world.process({ label: 'Worker' });
     const names = Array.from({ length: 120 }, (_, at) => `lock ${String(at).padStart(3, '0')}`);
     await Promise.all(names.map(async (name) => (await locks.acquireMutex(name)).release()));
-    await locks.acquireMutex('held', { why: 'Inventory' });
+    const held = await locks.acquireMutex('held', { why: 'Inventory' });
     const all = await world.viewing();
     expect([all.locks.rows.length, all.locks.matching]).toEqual([100, 121]);
     expect(all.locks.names.slice(0, 3)).toEqual(['held', 'lock 000', 'lock 001']);
@@ -168,6 +170,7 @@ describe('the events of a dashboard', () => {
     expect((await world.viewing('/events?filter=inventory')).locks.names).toEqual(['held']);
     expect((await world.viewing('/events?filter=worker')).locks.names).toEqual(['held']);
     expect((await world.viewing('/events?filter=nothing')).locks.matching).toBe(0);
+    expect(held.isHeld).toBe(true);
   });
 
   it('say that the store is away, and go on when it is back', async () => {
@@ -177,16 +180,18 @@ describe('the events of a dashboard', () => {
     await viewer.until('it is away', ({ last }) => last?.state === 'unavailable');
     world.set.start();
     await viewer.until('it is back', ({ last }) => last?.state === 'live');
-    await world.process({}).acquireMutex('after');
+    const held = await world.process({}).acquireMutex('after');
     await viewer.until('a later lock is shown', ({ locks }) => locks.of('after')?.holderCount === 1);
+    expect(held.isHeld).toBe(true);
   });
 
   it('show what has changed while the stream was broken', async () => {
     const world = new World();
     const viewer = await world.viewing();
     world.set.breakStreams();
-    await world.process({}).acquireMutex('meanwhile');
+    const held = await world.process({}).acquireMutex('meanwhile');
     await viewer.until('it is shown', ({ locks }) => locks.of('meanwhile')?.holderCount === 1);
+    expect(held.isHeld).toBe(true);
   });
 
   it('come from reads of all locks where there is no change stream, and say so', async () => {

@@ -85,7 +85,7 @@ it('an acquire starts at the call and ends at the grant; a hold starts at the gr
 
 it('an acquire without a grant is an error, with its result and its error', async () => {
   const [locks, other] = [provider(), provider()];
-  await until(locks.acquireMutex('a'));
+  const held = await until(locks.acquireMutex('a'));
   const heard = listen();
   expect(await until(other.tryAcquireMutex('a'))).toBeNull();
   expect(names(heard)).toEqual(['acquire start', 'acquire end', 'acquire error']);
@@ -94,6 +94,7 @@ it('an acquire without a grant is an error, with its result and its error', asyn
     result: 'busy',
     error: expect.objectContaining({ name: 'AcquireTimeoutError' }) as unknown,
   });
+  expect(held.isHeld).toBe(true);
 });
 
 it('a loss is told, also of a hold that began before anybody listened', async () => {
@@ -130,6 +131,7 @@ it('a wake-up says how the waiter heard of its grant', async () => {
 it('subscribers store nothing in documents', async () => {
   const locks = provider();
   listen();
-  await until(locks.acquireMutex('a'));
+  const held = await until(locks.acquireMutex('a'));
   expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+  expect(held.isHeld).toBe(true);
 });

@@ -136,10 +136,11 @@ describe('leasehold.hold.duration', () => {
     providers.push(locks);
     for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
     instrument(locks, recorder.providers);
-    await until(locks.acquireMutex('a'));
+    const lost = await until(locks.acquireMutex('a'));
     set.cut(db);
     await set.advance(15_000);
     set.heal(db);
+    expect(lost.isHeld).toBe(false);
     expect(await ends()).toEqual([{ 'leasehold.kind': 'mutex', 'leasehold.ended_by': 'loss' }]);
     expect(await recorder.points('leasehold.losses')).toEqual([
       { attributes: { 'leasehold.kind': 'mutex', 'leasehold.loss.why': 'expired' }, value: 1 },
@@ -260,12 +261,13 @@ describe('leasehold.handover.duration', () => {
     providers.push(locks);
     const other = provider({ wakeups: 'polling' });
     instrument(other, recorder.providers);
-    await until(locks.acquireMutex('a'));
+    const lost = await until(locks.acquireMutex('a'));
     const waiting = other.acquireMutex('a');
     await set.advance(1_000);
     set.cut(dead);
     await until((await until(waiting)).release());
     set.heal(dead);
+    expect(lost.isHeld).toBe(false);
     expect((await heard()).map((each) => each.slice(0, 2))).toEqual([[{ 'leasehold.heard_by': 'look' }, 1]]);
   });
 

@@ -187,10 +187,11 @@ describe('the spans of a lock', () => {
     for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
     providers.push(locks);
     instrument(locks, recorder.providers);
-    await until(locks.acquireMutex('a'));
+    const lost = await until(locks.acquireMutex('a'));
     set.cut(db);
     await set.advance(15_000);
     set.heal(db);
+    expect(lost.isHeld).toBe(false);
     const [hold] = recorder.spans('leasehold.hold');
     expect(hold?.attributes).toMatchObject({ 'leasehold.ended_by': 'loss', 'leasehold.loss.why': 'expired' });
     expect(hold?.status.code).toBe(SpanStatusCode.ERROR);
