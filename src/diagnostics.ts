@@ -6,7 +6,7 @@ const hold = tracingChannel<ObservedHold, ObservedHold>('leasehold:hold');
 const lost = channel('leasehold:lost');
 const wakeups = channel('leasehold:wakeups');
 
-/** Whether any code of this process subscribes to a channel. */
+/** Whether any code of this process subscribes to a diagnostics channel of the library. */
 export const hasSubscribers = (): boolean =>
   acquire.hasSubscribers || hold.hasSubscribers || lost.hasSubscribers || wakeups.hasSubscribers;
 

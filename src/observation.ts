@@ -37,20 +37,20 @@ export const holdEndOf = (why: LossCause): HoldEnd => {
  */
 export class Observation {
   #observers: readonly Observer[] = [];
-  /** The holds that were observed from their beginning, by the hold itself. */
+  /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
 
   readonly #isOfStore: boolean;
 
   /**
-   * @param isOfStore - Whether the engine works for one store of a quorum. Then only its extensions are told, because the
-   *   quorum itself tells of its requests and holds.
+   * @param isOfStore - Whether the engine works for one store of a quorum. Then observers hear only of its extensions,
+   *   because the quorum itself tells them of its requests and holds.
    */
   constructor(isOfStore = false) {
     this.#isOfStore = isOfStore;
   }
 
-  /** Whether anything listens. */
+  /** Whether observers or subscribers hear of requests and holds. */
   get isOn(): boolean {
     return !this.#isOfStore && (this.#observers.length > 0 || hasSubscribers());
   }
@@ -88,7 +88,7 @@ export class Observation {
     this.#tell((observer) => observer.acquireEnded?.(acquire));
   }
 
-  /** No effect after `acquireGranted`. */
+  /** Called when a call of acquire has failed. Does nothing if `acquireGranted` was called before. */
   acquireFailed(acquire: ObservedAcquire, error: unknown, call: FailedCall): void {
     if (acquire.result !== undefined) return;
     Object.assign(acquire, { result: resultOf(error, call), error, durationMs: call.durationMs });
@@ -106,7 +106,10 @@ export class Observation {
     this.#tell((observer) => observer.holdStarted?.(observed));
   }
 
-  /** Called once at the end of each hold. A hold that was not observed from its beginning only tells its loss. */
+  /**
+   * Called once at the end of each hold. If the hold was not observed from its beginning, observers hear only of its
+   * loss.
+   */
   holdEnded(
     hold: {
       readonly event: Pick<ObservedLoss, 'lockName' | 'kind' | 'fencingToken'>;
@@ -195,7 +198,7 @@ export interface Observable {
 
 const observables = new WeakMap<object, Observable>();
 
-/** Called by each provider for itself. */
+/** Stores what can be observed of a provider. Each provider calls this function for itself. */
 export function keepObservable(provider: object, observable: Observable): void {
   observables.set(provider, observable);
 }

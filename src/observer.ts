@@ -18,8 +18,11 @@ export type AcquireResult = 'granted' | 'busy' | 'timeout' | 'aborted' | 'error'
 export type HoldEnd = 'release' | 'loss' | 'closing';
 
 /**
- * How a waiting request heard of its grant: the words of an update named it, the reply to an operation showed its lease,
- * or a read of the lock did.
+ * How a waiting request heard of its grant.
+ *
+ * - `event`: an event of the change stream named the attempt.
+ * - `look`: the reply to an operation showed the lease.
+ * - `poll`: a read of the lock showed the lease.
  */
 export type HeardBy = 'event' | 'look' | 'poll';
 
@@ -48,7 +51,7 @@ export interface ObservedAcquire extends ObservedLock {
   heardBy: HeardBy | undefined;
   /** The time from the grant, by the server's clock, until this process heard of it, in ms. */
   handoverMs: number | undefined;
-  /** The `traceparent` of each hold that stood before this request when it was the head of the queue. */
+  /** The `traceparent` of each hold that the store showed when this request was at the head of the queue. */
   handedBy: readonly string[];
   result: AcquireResult | undefined;
   error: unknown;
@@ -97,7 +100,7 @@ export interface ObservedRun {
   readonly fencingToken: number;
 }
 
-/** One run of a job, as an observer surrounds it. */
+/** What one observer does around one run of a job. */
 export interface RunScope {
   /** Calls `work` once, at once, and returns its result. */
   within<T>(work: () => T): T;
@@ -105,7 +108,7 @@ export interface RunScope {
   ended(error?: { readonly thrown: unknown }): void;
 }
 
-/** Gets what the core tells. A method that throws ends nothing but the telling. */
+/** Hears what the core does. If a method throws, the error becomes a process warning, and the lock is not affected. */
 export interface Observer {
   acquireStarted?(acquire: ObservedAcquire): void;
   acquireEnded?(acquire: ObservedAcquire): void;

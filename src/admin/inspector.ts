@@ -99,7 +99,10 @@ export class Inspector {
     return outcome.value.map(this.#stored);
   }
 
-  /** Reads the next locks in the order of their names, at most `PAGE_SIZE`; none if there are no more. */
+  /**
+   * Reads the next locks in the order of their names: those after `after`, at most `PAGE_SIZE`. `null`: from the first
+   * name on. Resolves with an empty array if no lock is left.
+   */
   async pageStored(after: string | null): Promise<readonly StoredLock[]> {
     const page = await this.#page({ _id: after === null ? { $gte: '' } : { $gt: after } });
     return page.map(this.#stored);

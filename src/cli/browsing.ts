@@ -11,8 +11,9 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 const ANY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];
 
 /**
- * Whether the host of a request is this machine as the command was told to serve it. A server that listens on all
- * addresses takes any address, but no name except `localhost`: only a name can be made to lead here by another site.
+ * Whether the host of a request is a loopback host or the host on which the command listens. A server that listens on
+ * all addresses accepts every IP address, but no name except `localhost`: another site can let a name of its own lead
+ * to this machine, but not an IP address.
  */
 export function isLocalHost(host: string, listensOn: string): boolean {
   const { hostname } = new URL(`http://${host}`);
@@ -22,7 +23,7 @@ export function isLocalHost(host: string, listensOn: string): boolean {
   return address === listensOn.toLowerCase();
 }
 
-/** What opens a file in the browser of the user. */
+/** The command that opens a file in the browser of the user. On other platforms, it is `xdg-open`. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
   win32: ['explorer'],
@@ -34,8 +35,9 @@ interface OpenedPage extends AsyncDisposable {
 }
 
 /**
- * Opens a URL with a token in the browser of the user. The browser gets a file that only the user can read and that leads
- * to the URL: every user of the machine sees the arguments of a process. The disposal removes the file.
+ * Opens a URL with a token in the browser of the user. The URL is no argument of the browser, because every user of the
+ * machine sees the arguments of a process. Instead, the browser gets a file that leads to the URL and that only this
+ * user can read. The disposal removes the file.
  */
 export async function openInBrowser(url: string): Promise<OpenedPage> {
   const folder = await mkdtemp(join(tmpdir(), 'leasehold-dashboard-'));

@@ -36,7 +36,8 @@ export class ChildCommand {
     this.#process = process;
     this.#leadsGroup = leadsGroup;
     this.#killAfterMs = killAfterMs;
-    // Node.js reports a signal that this process may not send: the command runs as another user, for example by sudo.
+    // Node.js emits `error` for a signal that this process may not send, because the command runs as another user, for
+    // example by sudo.
     process.on('error', () => undefined);
     this.ended = new Promise<number>((resolve) => {
       process.once('exit', (code, signal) => {
@@ -97,7 +98,8 @@ export class ChildCommand {
     try {
       return process.kill(-pid, signal);
     } catch (error) {
-      // A group of another user, for example by sudo, is there although this process may not signal it.
+      // EPERM: the group is there, but this process may not signal it, because it belongs to another user, for example
+      // by sudo.
       return (error as NodeJS.ErrnoException).code === 'EPERM';
     }
   }

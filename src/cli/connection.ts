@@ -18,15 +18,15 @@ const CONNECT_MS = 10_000;
 /** The least time for connecting, in ms, even if the command has less time. A healthy server needs no longer. */
 const LEAST_CONNECT_MS = 1_000;
 
-/** The command gives up this much later than the driver, in ms, because the error of the driver says more. */
+/** How much later than the driver the command gives up, in ms: the error of the driver says more. */
 const GRACE_MS = 1_000;
 
 /** How long a command to the server may go without an answer, in ms. The library has shorter bounds of its own. */
 const SOCKET_MS = 30_000;
 
 /**
- * How long the provider may take to give back what is left, in ms. After a signal has ended a request, its place is
- * given back in the background, and `close` waits for that.
+ * How long the provider may take to give back its seats and places, in ms. After a signal has ended a request, the
+ * provider gives back the place of the request in the background, and `close` waits for that.
  */
 const DRAIN_MS = 3_000;
 
@@ -88,7 +88,8 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
         serverSelectionTimeoutMS: ms,
         connectTimeoutMS: ms,
         socketTimeoutMS: ms,
-        // A URI with +srv takes these from DNS.
+        // A URI with +srv switches TLS on, and may take `authSource` from DNS. The new URI is without +srv, so both
+        // options are set here.
         tls: client.options.tls,
         ...(credentials === undefined ? {} : { authSource: credentials.source }),
         directConnection: true,

@@ -28,7 +28,8 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
   const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
   await using server = await listen(options, async (request) => {
     const { host, pathname } = new URL(request.url);
-    // A page of another site whose name leads here (DNS rebinding) has the name of that site as its host.
+    // Prevents DNS rebinding: another site lets its name lead to this machine, but its requests still have that name as
+    // their host.
     if (!isLocalHost(host, options.host)) return refusal('the host is another one');
     if (!hasToken(pathname, token)) return refusal('the token is missing or wrong');
     return await handler(request);
@@ -58,7 +59,9 @@ async function listen(
   }
 }
 
-/** Whether the first part of the path is the token. The comparison takes the same time wherever they differ. */
+/**
+ * Whether the first part of the path is the token. The time of the comparison does not show where the two texts differ.
+ */
 function hasToken(pathname: string, token: string): boolean {
   const given = Buffer.from(pathname.split('/')[1] ?? '');
   const expected = Buffer.from(token);

@@ -10,7 +10,10 @@ const MEMBER_MS = 3_000;
 /** The default of `clockAllowanceMs`: at a failover, the clocks of two members may differ by as much. */
 const ALLOWANCE_MS = 1_000;
 
-/** A round trip of this length, in ms, gets a warning. An acquire and a release together may take twice as long. */
+/**
+ * A round trip that takes this long, in ms, gets a warning; so does an acquire with its release if both together take
+ * twice as long.
+ */
 const SLOW_MS = 200;
 
 /** The lock that is acquired and released. Its document is purged like that of every unused lock. */

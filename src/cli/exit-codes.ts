@@ -76,7 +76,7 @@ export function exitCodeOf(error: unknown): number {
   if (!(error instanceof Error)) return EXIT.internal;
   if (causesOf(error).some(({ code }) => NOT_PERMITTED.includes(code))) return EXIT.notPermitted;
   const { code, name } = error as Error & { readonly code?: unknown };
-  // The error of a request whose time was up has a cause only if the store was silent at the end.
+  // If the time of a request was up, its error has a cause only if the store did not answer at the end.
   if (code === 'ACQUIRE_TIMEOUT' && error.cause !== undefined) return EXIT.unavailable;
   if (typeof code === 'string' && code in BY_CODE) return BY_CODE[code] ?? EXIT.internal;
   if (WRONG_SETTINGS.test(name)) return EXIT.configuration;

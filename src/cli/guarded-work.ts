@@ -65,7 +65,7 @@ async function runCommand(
   if (loss.aborted) onLost();
   else loss.addEventListener('abort', onLost);
   const code = await child.ended;
-  // The number of an ended process may soon be that of another one.
+  // From now on, no signal goes to the command: after its end, another process may soon have its pid.
   interruption.divert(() => undefined);
   return code;
 }

@@ -2,7 +2,7 @@ import { codeOfSignal, CommandFailure } from './exit-codes.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGPIPE'] as const;
 
-/** Those that ask this process to end. */
+/** The signals that ask this process to end. */
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGPIPE'];
 
 type CaughtSignal = (typeof SIGNALS)[number];
@@ -16,7 +16,7 @@ export class Interrupted extends CommandFailure {
   }
 }
 
-/** A promise that rejects with the reason of the signal as soon as that has aborted. */
+/** Returns a promise that rejects with the reason of the signal as soon as the signal has aborted. */
 export function rejectedBy(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = (): void => {
@@ -28,8 +28,8 @@ export function rejectedBy(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * Catches the signals of this process while a command waits or holds a lock. A signal aborts `signal`, unless it is
- * diverted to a child.
+ * Catches the signals of this process while a command waits or holds a lock. A caught signal aborts `signal`, unless
+ * `divert` was called before.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
@@ -45,7 +45,7 @@ export class Interruption implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Aborts at the first signal that asks this process to end, also if the signal is diverted. */
+  /** Aborts when this process gets the first signal that asks it to end, even if signals are diverted. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }

@@ -18,7 +18,9 @@ const LINGER_MS = 1_000;
 /** The exit code of a process that SIGPIPE has ended. */
 const BROKEN_PIPE = 141;
 
-/** Before the arguments are parsed, any of them that looks like a URI may have a secret. */
+/**
+ * The first text that looks like a URI. It may have a secret, and messages are printed before the arguments are parsed.
+ */
 const { LEASEHOLD_URI, MONGODB_URI } = process.env;
 const uri = [...process.argv, LEASEHOLD_URI, MONGODB_URI].find((each) => each?.includes('://'));
 

@@ -11,7 +11,7 @@ export async function resize(name: string, limit: number, options: CommonOptions
     output.say(`no semaphore ${JSON.stringify(name)} is stored; its first use sets the limit`);
     return EXIT.negative;
   }
-  // The library would take over a lock of another kind that nobody uses.
+  // Without this check, the library would take over the lock if it is of another kind and idle.
   if (before.kind !== 'semaphore') {
     throw new CommandFailure(EXIT.configuration, `${JSON.stringify(name)} is no semaphore: ${before.kind}`);
   }

@@ -11,12 +11,12 @@ const ROWS = 24;
 
 const CTRL_C = '\u0003';
 
-/** What is shown, for a width. */
+/** Makes the lines to show on a terminal with this many columns. */
 export type Lines = (columns: number) => readonly string[];
 
 /**
- * The whole terminal, until `q` or ctrl-C. It is drawn again when its size changes. Disposal gives the terminal back as
- * it was.
+ * Takes the whole terminal until the user presses `q` or ctrl-C, and draws again when the size changes. The disposal
+ * restores the terminal.
  */
 export class Screen implements Disposable {
   readonly #quit = new AbortController();
@@ -26,7 +26,7 @@ export class Screen implements Disposable {
     const { stdin, stdout } = process;
     if (stdin.isTTY) stdin.setRawMode(true);
     stdin.setEncoding('utf8').on('data', this.#typed);
-    // A terminal that is closed fails before SIGHUP arrives, or after it.
+    // If the terminal is closed, stdin fails, either before SIGHUP arrives or after it.
     stdin.on('error', this.#leave);
     stdout.on('resize', this.#draw);
     stdout.write(ENTER);

@@ -41,7 +41,8 @@ async function showUntilQuit(
   const ended = rejectedBy(end);
   try {
     for (;;) {
-      // A read of a store that does not answer takes longer than a user waits.
+      // If the store does not answer, the read takes longer than a user waits. The race lets `q` and signals end the
+      // wait.
       screen.show(await Promise.race([frame(session, prefix), ended]));
       await delay(everyMs, undefined, { signal: end });
     }
@@ -50,7 +51,10 @@ async function showUntilQuit(
   }
 }
 
-/** What the screen shows. If the store does not answer, the screen says so: the store may answer the next time. */
+/**
+ * Reads the locks for one screen. If the store does not answer, the screen says so, and the command goes on: the store
+ * may answer the next time.
+ */
 async function frame(session: Session, prefix: string | undefined): Promise<Lines> {
   const { output } = session;
   try {

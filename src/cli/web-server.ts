@@ -4,14 +4,14 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface WebServer extends AsyncDisposable {
-  /** The origin: `http://127.0.0.1:4711`. */
+  /** The origin, for example `http://127.0.0.1:4711`. */
   readonly url: string;
 }
 
 /** How long a browser may take to send a request, in ms. */
 const REQUEST_MS = 10_000;
 
-/** The most bytes of the body of a request. The handler takes less. */
+/** The most bytes of the body of a request. The handler of the dashboard accepts fewer. */
 const MAX_BODY_BYTES = 65_536;
 
 /** Serves a handler of web-standard requests by `node:http`. */
@@ -46,20 +46,21 @@ async function answer(
     left.abort();
   });
   try {
-    // A body is read to its end before the answer: a connection that is closed with unread bytes may lose the answer.
+    // Reads a body of legal size to its end before the answer: if a connection is closed with unread bytes, the answer
+    // may be lost.
     const body = await bodyOf(incoming);
     const request = body === null ? undefined : requestOf(incoming, body, left.signal);
     const response =
       request === undefined ? new Response('bad request\n', { status: 400 }) : await handler(request);
     await send(response, outgoing, left.signal);
   } catch {
-    // The message of an error could have what the client must not see.
+    // The message of an error could tell the client what it must not see.
     if (!outgoing.headersSent) outgoing.writeHead(500);
     outgoing.end();
   }
 }
 
-/** `null` if it has too many bytes. */
+/** Returns the body, or `null` if the body has too many bytes. */
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   const parts: Buffer[] = [];
   let bytes = 0;
@@ -71,7 +72,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(parts);
 }
 
-/** `undefined` if the client sent no legal URL or host. */
+/** Makes the request for the handler; `undefined` if the client sent no legal URL or host. */
 function requestOf(incoming: IncomingMessage, body: Buffer, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/', headers } = incoming;
   const address = `http://${headers.host ?? ''}${url}`;
@@ -86,7 +87,7 @@ function requestOf(incoming: IncomingMessage, body: Buffer, signal: AbortSignal)
   });
 }
 
-/** Sends no faster than the client reads. The body is cancelled when the client has left. */
+/** Sends a response, no faster than the client reads. Cancels the body when the client has left. */
 async function send(response: Response, outgoing: ServerResponse, left: AbortSignal): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) {

@@ -14,13 +14,13 @@ interface Entry {
   jobs: readonly JobRow[];
   handOvers: number;
   losses: number;
-  /** When each live lease runs out unless it is extended, by its id. */
+  /** The expiry of each live lease, in ms, by its attempt id. */
   leases: ReadonlyMap<string, number>;
-  /** The leases that were given back or taken away since the last read, so that they are no losses. */
+  /** The leases that events since the last read reported as released or evicted. The end of these leases is no loss. */
   readonly left: Set<string>;
-  /** When the first lease or place runs out unless it is extended. No event reports that. */
+  /** The first expiry of a lease or a place, in ms. No event reports that an expiry has passed. */
   endsAtMs: number;
-  /** What a filter searches; `undefined` until it does. */
+  /** The text that a filter searches; `undefined` until a filter searches this version of the row. */
   searched: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export class Board {
   /** In the order of the names. */
   readonly #entries: Entry[] = [];
   readonly #jobKeys = new Map<string, number>();
-  /** The views of the present state, so that viewers with the same filter share one. */
+  /** The views of the present state, by filter. Viewers with the same filter share one view. */
   readonly #views = new Map<string, View>();
   /** The entries with a holder or a waiter, the corrupt ones, and all elections. */
   readonly #inUse = new Set<Entry>();
@@ -54,8 +54,8 @@ export class Board {
   /**
    * Takes over what was read.
    *
-   * @param isGapless - Whether every change since the last read of these locks was reported. Only then is a lease that
-   *   is gone after its expiry a loss: otherwise it may have been extended and released unseen.
+   * @param isGapless - Whether every change since the last read of these locks was reported. If not, a lease that is
+   *   gone after its expiry is not counted as a loss, because it may have been extended and released unseen.
    */
   put(all: readonly StoredLock[], isGapless: boolean): void {
     for (const stored of all) this.#put(stored, isGapless);
@@ -87,7 +87,10 @@ export class Board {
     this.#losses = 0;
   }
 
-  /** Takes over what an event tells of a lock: grants to waiters, and leases that have ended. The next read shows it. */
+  /**
+   * Notes what an event reports of a lock: how many waiters got grants, and which leases were released or evicted.
+   * Viewers see this after the next read of the lock.
+   */
   heard(name: string, handOvers: number, left: readonly string[]): void {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
@@ -119,8 +122,8 @@ export class Board {
   }
 
   /**
-   * Without a filter, looks at the entries that are in use, and at free ones only until there are enough rows: most locks
-   * of a large collection are free, and a walk over all of them several times a second would take most of the time.
+   * Without a filter, looks at the entries that are in use, and at free ones only until there are enough rows. Most
+   * locks of a large collection are free, and a walk over all of them several times a second would be too slow.
    */
   #look(filter: string, serverNowMs: number): View {
     const found =
@@ -158,7 +161,7 @@ export class Board {
     return rows;
   }
 
-  /** Adds what the entry contributes to the totals, or takes it away. */
+  /** Adds the entry to the totals, or takes it out of them. */
   #count({ row, jobs }: Entry, sign: 1 | -1): void {
     const totals = this.#totals;
     totals.jobs += sign * jobs.length;
@@ -213,7 +216,7 @@ export class Board {
     return key;
   }
 
-  /** The index of the first entry whose name is not before this one. */
+  /** Returns the index of the first entry whose name is `name` or comes after it. */
   #placeOf(name: string): number {
     let [low, high] = [0, this.#entries.length];
     while (low < high) {
@@ -257,7 +260,10 @@ const firstOf = <R extends Row>(rows: readonly R[]): Ranked<R> => ({
   rows: rows.slice(0, SHOWN),
 });
 
-/** The name, the holders, the waiters and the jobs that are listed, in lower case. */
+/**
+ * Returns the text that a filter searches, in lower case: the name and the kind, the listed holders and waiters, and
+ * the jobs.
+ */
 function searchedText(entry: Entry): string {
   if (entry.searched !== undefined) return entry.searched;
   const { row, jobs } = entry;

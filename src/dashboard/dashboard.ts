@@ -24,31 +24,32 @@ export interface DashboardOptions {
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
 
-/** Answers a request as the Fetch standard has it. */
+/** Answers a request: both are objects of the Fetch standard. */
 export type DashboardHandler = (request: Request) => Promise<Response>;
 
 const KEYS: KeysOf<DashboardOptions> = { basePath: true, allowRevoke: true, authorize: true };
 
-/** The most characters of a filter. No stored text that it could find is longer. */
+/** The most characters of a filter. No stored text that a filter can find is longer. */
 const MAX_FILTER = 1_024;
 
 /**
- * Makes a handler that serves a page with all locks of the provider's collection, live: holders, queues, elections, jobs.
+ * Makes a handler that serves a page with all locks of the provider's collection, live: holders, queues, elections,
+ * jobs.
  *
- * Guaranteed: the handler reads the collection, and writes only to revoke, if `allowRevoke` is true. While nobody views
- * the page, it sends nothing to the server. All viewers share one change stream; without one, the handler reads all
- * locks again and again, and the page says so. A slow viewer takes no more memory than a fast one. At most 100 viewers
- * are served at the same time; the next one gets 503. The stream ends one second after the last viewer has left, and
- * with `close()` of the provider.
+ * Guaranteed: the handler reads the collection, and writes only to revoke, if `allowRevoke` is true. All viewers share
+ * one change stream. If there is no change stream, the handler reads all locks again and again, and the page says so.
+ * The stream and the reads end one second after the last viewer has left, and with `close()` of the provider. Without
+ * viewers, the handler sends nothing to the server. A slow viewer takes no more memory than a fast one. At most 100
+ * viewers are served at the same time; the next one gets 503.
  *
- * A request with an `Origin` other than that of its own URL gets 403. So behind a proxy, the URL of the request has to be
- * the one that the browser has. The page shows names, labels and reasons of all processes; without `authorize`, everyone
- * who reaches the handler sees them.
+ * A request with an `Origin` other than that of its own URL gets 403. So behind a proxy, the URL of the request has to
+ * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
+ * everyone who reaches the handler sees them.
  *
- * Not promised: the paths of the events and of revocations, and their format. Nor that a change is shown which another
- * change of the same lock has followed within 500 ms.
+ * Not promised: the paths of the events and of revocations, and their format. A change may never be shown if another
+ * change of the same lock follows within 500 ms.
  *
- * @returns The handler. It rejects only if `authorize` or a revocation fails in an unforeseen way.
+ * @returns The handler. It rejects only if a revocation fails in an unforeseen way.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function dashboard(locks: LockProvider, options?: DashboardOptions): DashboardHandler {
@@ -99,14 +100,14 @@ async function isAuthorized(authorize: DashboardOptions['authorize'], request: R
 
 const ROUTES: readonly string[] = ['', 'events', 'revoke'];
 
-/** The path below the base path; `undefined` if nothing is there. */
+/** Returns the path below the base path; `undefined` if the dashboard has no such path. */
 function routeOf(path: string, basePath: string): string | undefined {
   if (path === basePath) return '';
   const route = path.startsWith(`${basePath}/`) ? path.slice(basePath.length + 1) : undefined;
   return route !== undefined && ROUTES.includes(route) ? route : undefined;
 }
 
-/** The base path as a URL has it, without a slash at its end. */
+/** Returns the base path in the form that the URLs of requests have, without a slash at its end. */
 function parseBasePath(path: unknown): string {
   if (typeof path !== 'string') throw wrongType('basePath', 'a string', path);
   if (!path.startsWith('/') || /[?#\\]|\/\//.test(path))

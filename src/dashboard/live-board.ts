@@ -6,7 +6,7 @@ import { LockFeed } from './lock-feed.js';
 import { Viewer } from './viewer.js';
 import type { Scene } from './viewer.js';
 
-/** The most viewers at the same time. Each has an open connection. */
+/** The most viewers at the same time. Each viewer has an open connection. */
 const MAX_VIEWERS = 100;
 
 /** How long the board is kept up to date after the last viewer has left: a page that is loaded anew comes back soon. */
@@ -54,8 +54,8 @@ export class LiveBoard implements Attachment {
   }
 
   /**
-   * The events of a new viewer. The viewer joins at the first read and leaves when the stream is cancelled or the signal
-   * aborts.
+   * The events of a new viewer. The viewer joins when the stream is read for the first time. It leaves when the stream
+   * is cancelled or the signal aborts.
    */
   events(filter: string, signal: AbortSignal): ReadableStream<Uint8Array> {
     const viewer = new Viewer(this.#scene, filter);
@@ -85,7 +85,7 @@ export class LiveBoard implements Attachment {
       },
       cancel: leave,
     };
-    // Nothing is made before a reader asks for it.
+    // With 0, the stream makes no message before its reader asks for one.
     return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
   }
 

@@ -13,10 +13,10 @@ import type { BoardState } from './wire.js';
 /** The least time between two reads. All changes in between are read together. */
 const READ_EVERY_MS = 500;
 
-/** The last part of it, in which the changes that the server has collected arrive. */
+/** The last part of `READ_EVERY_MS`. The changes that the server has collected arrive in it. */
 const COLLECT_MS = 50;
 
-/** The time between two looks for leases that have run out, which no event reports. */
+/** How often the board is searched for leases and places whose expiry has passed. No event reports this. */
 const LOOK_EVERY_MS = 1_000;
 
 /** The most locks that one command reads. */
@@ -25,18 +25,21 @@ const MAX_NAMES = 500;
 /** The least pause between two reads of all locks, where there is no change stream. */
 const POLL_EVERY_MS = 1_000;
 
-/** A pause is at least so many times as long as the read before it, so that polling stays below a tenth of the time. */
+/**
+ * Where there is no change stream: how many times longer a pause is than the read before it, at least. So the reads
+ * take at most a tenth of the time.
+ */
 const PAUSES_PER_READ = 9;
 
 const AFTER_FAILURES = new Backoff(250, 2_000);
 
-/** A word of `wake` that tells a process of a grant to one of its waiters. */
+/** Matches a word of `wake` that reports a grant to a waiter. */
 const GRANT = /^[^-~+].*:[^:]+:[1-9]\d*$/;
 
 /**
- * Keeps a board up to date while it is watched: reads all locks once, then each lock of which a change stream over the
- * collection reports a change. After a gap in the stream it reads all locks again. Without a change stream it reads all
- * locks again and again.
+ * Keeps a board up to date from `start` to `stop`. Reads all locks once, and then each lock that changes, as a change
+ * stream over the collection reports it. After a gap in the stream, reads all locks again. Without a change stream,
+ * reads all locks again and again.
  */
 export class LockFeed {
   readonly #context: StreamContext;
@@ -50,7 +53,7 @@ export class LockFeed {
   /** Ends the present pause. */
   #nap = new AbortController();
   #state: BoardState = 'connecting';
-  /** Why there is no change stream for good. */
+  /** Why the change stream was refused; `undefined` if it was not. While this is set, the feed polls. */
   #pollingWhy: string | undefined;
   #isStreaming = false;
   #mustReadAll = false;
@@ -101,7 +104,7 @@ export class LockFeed {
     return this.#state === 'polling' ? this.#pollingWhy : undefined;
   }
 
-  /** The server's time, as far as the last read has shown it. */
+  /** The server's time, as estimated from the last read. */
   get serverNowMs(): number {
     return this.#context.clock.nowMs() + this.#aheadMs;
   }
@@ -216,7 +219,7 @@ export class LockFeed {
       await sleepUntil(clock, startedMs + READ_EVERY_MS, over);
       if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
       await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);
-      // The rate of hand-overs changes with the time.
+      // Even if no lock has changed, the rate of hand-overs has: its oldest second is over.
       this.#changed();
     }
   }
@@ -225,7 +228,8 @@ export class LockFeed {
     const { operationType, documentKey, wake } = event as Readonly<Record<string, unknown>>;
     const name = (documentKey as { readonly _id?: unknown } | undefined)?._id;
     if (typeof name !== 'string') {
-      // The collection was dropped or renamed, or a document is not the library's.
+      // Without a key, the event is about the whole collection, for example a drop. With a key that is no text, it is
+      // about a document that is not the library's.
       if (documentKey === undefined) this.#readAllSoon();
       return;
     }

@@ -4,8 +4,8 @@ import { HTML, SCRIPT, STYLE } from './page-source.js';
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /**
- * The page may run its own script and nothing else, may connect only to its own origin, and may be in no frame. Trusted
- * types forbid to make markup of a text.
+ * The page may run only its own script, may connect only to its own origin, and may be in no frame. Because of trusted
+ * types, the script cannot turn text into markup.
  */
 const POLICY = [
   `default-src 'none'`,
@@ -41,7 +41,7 @@ const PAGE = HTML.replace('/*style*/', () => STYLE).replace('/*script*/', () => 
 
 export const page = (): Response => respond(200, 'text/html; charset=utf-8', PAGE);
 
-/** @param body - `x-accel-buffering` keeps nginx from holding the events back. */
+/** Makes the response with the stream of events. `x-accel-buffering` keeps nginx from holding the events back. */
 export const eventStream = (body: ReadableStream<Uint8Array>): Response =>
   respond(200, 'text/event-stream; charset=utf-8', body, { 'x-accel-buffering': 'no' });
 

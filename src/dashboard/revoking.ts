@@ -6,11 +6,12 @@ import type { RevokeRequest } from './wire.js';
 /** The most bytes of a request to revoke: a name and a reason of 1,024 bytes each, escaped, and an id. */
 const MAX_BYTES = 16_384;
 
-/** Carries out a request to revoke, whose right to do so is established. */
+/** Carries out a request to revoke. The caller of this function has checked that the request may revoke. */
 export async function revoke(locks: LockProvider, request: Request): Promise<Response> {
   if (request.method !== 'POST') return refusal(405, 'revoke takes POST', { allow: 'POST' });
   const [type = ''] = (request.headers.get('content-type') ?? '').split(';');
-  // Another site can post a form without asking. To post JSON, its browser has to ask first, and is refused.
+  // A browser lets another site post a form without a question to this server. Before it posts JSON for that site, it
+  // asks the server by a preflight request, and the server refuses it.
   if (type.trim().toLowerCase() !== 'application/json') return refusal(415, 'revoke takes application/json');
   const text = await textWithin(request, MAX_BYTES);
   if (text === null) return refusal(413, `revoke takes at most ${String(MAX_BYTES)} bytes`);
@@ -22,7 +23,9 @@ export async function revoke(locks: LockProvider, request: Request): Promise<Res
   }
 }
 
-/** @throws `TypeError` if the text is no object in JSON. The provider checks its values and its other keys. */
+/**
+ * @throws `TypeError` if the text is no object in JSON. The provider checks the values of the object and unknown keys.
+ */
 function parsed(text: string): RevokeRequest {
   let value: unknown;
   try {
@@ -42,7 +45,7 @@ function refusalOf(error: unknown): Response {
   throw error;
 }
 
-/** The body as text; `null` if it has more bytes. */
+/** Returns the body as text; `null` if the body has more than `mostBytes` bytes. */
 async function textWithin({ body }: Request, mostBytes: number): Promise<string | null> {
   if (body === null) return '';
   const parts: Uint8Array[] = [];

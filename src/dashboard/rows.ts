@@ -32,7 +32,7 @@ const waiterRow = (waiter: WaiterInfo): WaiterRow => ({
   since: waiter.since.getTime(),
 });
 
-/** What the document says of a lock, without what the dashboard has seen before. */
+/** The row of a lock without what is not stored: the key, and the counts of what the dashboard has seen. */
 export type StoredRow = Omit<LockRow, 'key' | 'handOvers' | 'losses'>;
 
 export function lockRow({ name, snapshot }: StoredLock): StoredRow {
@@ -63,7 +63,8 @@ export function jobRows({ name: election, snapshot, claims }: StoredLock): reado
     name,
     election,
     last: run === undefined ? null : lastRun(run, term),
-    // A claim without a run, for missed instants, leaves the last run as it is.
+    // A claim that only records missed instants leaves the last run stored. So the run may be for an earlier instant
+    // than the claim.
     next: run?.next !== undefined && run.next > instant ? run.next.getTime() : null,
     missed: run?.instant.getTime() === instant.getTime() ? null : instant.getTime(),
   }));

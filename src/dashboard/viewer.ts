@@ -15,15 +15,16 @@ export interface Scene {
   readonly serverNowMs: number;
 }
 
-/** A viewer that nothing is sent to for so long gets a comment, so that proxies keep the connection. */
+/** A viewer that gets no message for this time gets a comment line, so that proxies keep the connection. */
 const SILENCE_MS = 15_000;
 
 /** How long a browser waits before it connects again. */
 const RETRY_MS = 1_000;
 
 /**
- * What one viewer has been sent, and what it has to be sent next. A message has the difference to the message before it,
- * and is made when the viewer takes it. So a slow viewer gets fewer messages, and no more than one is in memory.
+ * What one viewer has been sent, and what it has to be sent next. A message has only the changes since the message
+ * before it, and is made when the viewer reads it. So a slow viewer gets fewer messages, and at most one message is in
+ * memory.
  */
 export class Viewer {
   readonly #scene: Scene;
@@ -41,7 +42,7 @@ export class Viewer {
     this.#filter = filter;
   }
 
-  /** There may be something new to show. */
+  /** Called when there may be something new to show. */
   changed(): void {
     this.#isDue = true;
     this.#nap.abort();
@@ -98,6 +99,6 @@ class ShownList {
   }
 }
 
-/** Each read makes new rows, also of locks that have not changed. */
+/** Compares the contents of the rows, because each read makes new row objects, also for locks that have not changed. */
 const isSame = (shown: Row | undefined, row: Row): boolean =>
   shown === row || (shown !== undefined && JSON.stringify(shown) === JSON.stringify(row));

@@ -4,7 +4,10 @@
 /** One live lease. */
 export interface HolderRow {
   readonly id: string;
-  /** The label of the provider, or the name of the candidate; if there is none, the process. */
+  /**
+   * The candidate id, unless it is the process id. Otherwise the label of the provider or, without a label, the process
+   * id.
+   */
   readonly who: string;
   readonly process: string;
   readonly why?: string | undefined;
@@ -59,7 +62,7 @@ export interface JobRow extends Row {
   } | null;
   /** The next instant of the schedule, if the leader has stored it. */
   readonly next: number | null;
-  /** The last claimed instant, if no run has started at it. */
+  /** The last claimed instant, if that claim began no run. */
   readonly missed: number | null;
 }
 
@@ -67,7 +70,7 @@ export interface JobRow extends Row {
 export interface ListChange<R extends Row> {
   /** How many rows match the filter. */
   readonly matching: number;
-  /** The keys of all shown rows in their order; absent if neither has changed. */
+  /** The keys of all shown rows in their order; absent if they are the same as in the message before. */
   readonly order?: readonly number[] | undefined;
   /** The shown rows that are new or have changed. */
   readonly rows: readonly R[];
@@ -81,7 +84,7 @@ export interface ListChange<R extends Row> {
  */
 export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
 
-/** One message of the stream `events`. */
+/** Why the state is `polling`. */
 export interface BoardMessage {
   readonly state: BoardState;
   /** Why it polls. */
@@ -90,14 +93,17 @@ export interface BoardMessage {
   readonly now: number;
   readonly mayRevoke: boolean;
   readonly totals: Totals;
-  /** Hand-overs of the last 60 s, second by second, the oldest first. */
+  /** The number of hand-overs in each of the last 60 seconds, the oldest first. */
   readonly handOvers: readonly number[];
   readonly locks: ListChange<LockRow>;
   readonly elections: ListChange<LockRow>;
   readonly jobs: ListChange<JobRow>;
 }
 
-/** What is stored, elections apart, and how many leases of either have run out. */
+/**
+ * The numbers of stored locks, elections and jobs. An election does not count as a lock. `losses` is the number of
+ * leases that the dashboard has seen run out, those of elections too.
+ */
 export interface Totals {
   readonly locks: number;
   readonly elections: number;

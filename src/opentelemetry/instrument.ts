@@ -33,18 +33,20 @@ const KEYS: KeysOf<InstrumentOptions> = { tracerProvider: true, meterProvider: t
 const SCOPE = 'leasehold';
 
 /**
- * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, terms and
- * runs. Holds and requests that exist already are not recorded, except that their losses are counted. Sends no command.
+ * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, terms
+ * and runs. Requests and holds that have begun before are not recorded, but the losses of such holds are counted. Sends
+ * no command.
  *
- * While a `LockProvider` is instrumented, its requests carry the trace context of their holds. The lease stores it in the
- * field `traceparent` (55 bytes), and the next hold of another instrumented process links its span to it.
+ * While a `LockProvider` is instrumented, its requests carry the trace context of their holds. The lease stores the
+ * trace context in the field `traceparent` (55 bytes). If the process of the next hold is instrumented too, it links
+ * the span of the next hold to this trace context.
  *
  * An error that a tracer, a meter or `groupOf` throws becomes a process warning, and changes nothing for the lock.
  *
  * Not promised: one record for one lock if the same provider is instrumented twice. Each instrumentation records
  * everything.
  *
- * @returns A function that takes everything off. Spans that are open then end without their result, the up-down counters
+ * @returns A function that ends the instrumentation. Open spans then end without their result, the up-down counters
  *   return to zero, and nothing is recorded afterwards. May be called again.
  * @throws `TypeError` for a wrong provider or a wrong option.
  */

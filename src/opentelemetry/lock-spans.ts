@@ -144,9 +144,9 @@ export class LockSpans implements Observer {
   }
 
   /**
-   * Makes the span of the call that of the hold, and writes a span of the acquire beside it. The SDK keeps the array of
-   * the start time, so a change of the array moves the start to the grant. With an SDK that copies the array, the span of
-   * the hold would begin at the call.
+   * Turns the span of the call into the span of the hold, and writes a span of the acquire beside it. The SDK keeps the
+   * array of the start time, so a change of the array moves the start to the grant. With an SDK that copies the array,
+   * the span of the hold begins at the call.
    */
   #becomeHold(acquire: ObservedAcquire, { span, parent, clock, startTime }: Tracked): void {
     const attributes = attributesOf(acquire);
@@ -173,7 +173,7 @@ const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: Observ
   ...(queuePlace !== undefined && { 'leasehold.queue.place': queuePlace }),
 });
 
-/** Other processes have stored the trace contexts, so any text may stand there. */
+/** Other processes have stored these texts, so any of them may be no legal trace context. */
 const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
   handedBy.flatMap((traceparent) => {
     const spanContext = contextOf(traceparent);

@@ -3,8 +3,8 @@ import { momentNow } from '../clock.js';
 import type { Clock } from '../clock.js';
 
 /**
- * The wall clock at the start of a request, and monotonic time from then on: the order of its times is right even if the
- * wall clock is set meanwhile.
+ * Reads the wall clock once, at the start of a request, and adds monotonic time from then on. So its times are in the
+ * right order even if the wall clock is set meanwhile.
  */
 export class SpanClock {
   readonly #clock: Clock;

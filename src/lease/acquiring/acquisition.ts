@@ -187,8 +187,9 @@ export class Acquisition {
   }
 
   /**
-   * Notes how the seat came to this request. Only the head of the queue knows the holds before it: behind the head, other
-   * holds follow that no answer shows.
+   * Notes how this request heard of its grant, and which holds were before it. The request knows these holds only if
+   * the last answer showed it at the head of the queue. Otherwise, waiters ahead of it may have had holds since, and no
+   * answer has shown them.
    */
   #noteHandOver({ by, grantedAtMs }: Heard): void {
     const { observed } = this.#request;

@@ -69,7 +69,7 @@ export class Holds implements HandleHolds, SeatListener {
 
   /** Called when the caller of an acquire gets its hold. */
   acquired(hold: Hold, waitedMs: number, acquire: ObservedAcquire | undefined): void {
-    // The end of a hold that is over already was told before its beginning.
+    // If the hold is over already, observers have heard of its end, so they do not hear of its beginning.
     if (acquire !== undefined && hold.checkEnd() === undefined) {
       this.#observation.holdStarted(hold, acquire, hold.token);
     }
@@ -151,7 +151,10 @@ export class Holds implements HandleHolds, SeatListener {
     Holds.#forgotten.untrack(handle);
   }
 
-  /** The number of holds, and the least share that is left of a lease. Revoked leases do not count for the share. */
+  /**
+   * The number of holds, and the share of its lease that is left to the seat with the least. Revoked leases do not
+   * count for the share.
+   */
   get vitals(): { readonly held: number; readonly leastLeaseShare: number | null } {
     let held = 0;
     let leastLeaseShare: number | null = null;

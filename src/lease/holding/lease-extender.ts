@@ -129,7 +129,7 @@ export class LeaseExtender {
   }
 }
 
-/** The share of the lease that is left, before the answer to the extension counts. */
+/** The share of the lease that is left when the answer comes. Called before the answer extends the lease. */
 function leftOf(seat: Seat): { readonly lockName: string; readonly leftShare: number } {
   const { leaseMs, clockAllowanceMs } = seat.grant.terms;
   const leftShare = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));

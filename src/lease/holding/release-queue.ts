@@ -30,8 +30,8 @@ export interface LeaveResult {
 }
 
 /**
- * The pauses between the repeats of a leave. No caller waits for a leave without a bound, so the pauses grow longer
- * than those of other operations.
+ * The pauses between the repeats of a leave. They grow longer than those of other operations, because no caller waits
+ * for a leave longer than a bound.
  */
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 

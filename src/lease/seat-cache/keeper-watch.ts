@@ -102,7 +102,7 @@ export class KeeperWatch {
 
   /**
    * Whether the process is far or may become far: no caller has used its kept seats lately, and one read can show all
-   * their locks. A process that is near also needs an open stream.
+   * their locks. A near process may become far only while its wake stream is open.
    */
   #isQuiet(): boolean {
     return this.#isUnused && this.#locks.size <= MOST_READ && !(this.#isNear && this.#isDeaf);

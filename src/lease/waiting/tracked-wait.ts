@@ -60,7 +60,7 @@ export class TrackedWait {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }
 
-  /** The server's time of the grant that was reported early, in ms, as far as its event told it. */
+  /** The server's time of the grant that was reported early, in ms; `undefined` if the event did not tell the time. */
   get earlyGrantedAtMs(): number | undefined {
     return this.#earlyGrantedAtMs;
   }

@@ -28,7 +28,10 @@ interface StoredRevocation {
   readonly until: Date;
 }
 
-/** The most records of a document. A further record replaces the oldest one, even if the leases of that are live. */
+/**
+ * The most records of a document. A further record replaces the oldest one, even if leases that the oldest one names
+ * are live.
+ */
 const MAX_RECORDS = 8;
 
 const IS_CURRENT: Expression = all(
