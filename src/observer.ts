@@ -1,5 +1,5 @@
-// What the core tells of its work, for telemetry. The core makes these objects only while somebody observes its provider
-// (`Observation.isOn`). The object of an acquire or a hold is the same at its beginning and at its end.
+// What the core tells of its work, for telemetry. The core makes these objects only while somebody observes its
+// provider (`Observation.isOn`). The object of an acquire or a hold is the same at its beginning and at its end.
 
 import type { LossCause } from './errors.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';

@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 
 /**
- * The exit codes of `leasehold` itself. Otherwise `run` and `elect` pass on the exit code of the program that they ran
- * under the lock. Most of the codes are those of sysexits.h.
+ * The exit codes of `leasehold` itself. If the program under the lock decides the result, `run` and `elect` pass on the
+ * exit code of the program instead. Most of the codes are those of sysexits.h.
  */
 export const EXIT = {
   ok: 0,

@@ -12,7 +12,7 @@ import { Output } from './output.js';
 import { defineProgram, TAKES_COMMAND } from './program.js';
 import { prepareEnvironment } from './switches.js';
 
-/** How long the process may live after its command has ended, in ms. The command has closed everything before. */
+/** How long the process may live after its command has ended, in ms. By then, the command has closed everything. */
 const LINGER_MS = 1_000;
 
 /** The exit code of a process that SIGPIPE has ended. */

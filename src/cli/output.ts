@@ -52,7 +52,11 @@ export class Output {
     for (const line of this.tableLines(head, rows)) process.stdout.write(`${line}\n`);
   }
 
-  /** The lines of a table, escaped and styled. @param width - Longer lines are cut. Default: no line is cut. */
+  /**
+   * Returns the lines of a table, escaped and styled.
+   *
+   * @param width - Longer lines are cut. Default: no line is cut.
+   */
   tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], width?: number): readonly string[] {
     const all = [head.map((text): Cell => ({ text, style: 'bold' })), ...rows].map((cells) =>
       cells.map(({ text, style }) => ({ text: shownText(text), style })),

@@ -6,9 +6,9 @@ const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
 const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 
 /**
- * Prepares what the parser takes from the environment. To the parser, any value of a switch means on. So this function
- * makes the parser ignore the variable of a switch that is off, and every empty variable. Without LEASEHOLD_URI, the URI
- * comes from MONGODB_URI.
+ * Prepares the environment for the parser, which takes any value of a switch for on. So this function makes the parser
+ * ignore the variable of a switch that is off, and every empty variable. Without LEASEHOLD_URI, the URI comes from
+ * MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */

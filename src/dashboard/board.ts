@@ -16,7 +16,7 @@ interface Entry {
   losses: number;
   /** The expiry of each live lease, in ms, by its attempt id. */
   leases: ReadonlyMap<string, number>;
-  /** The leases that events since the last read reported as released or evicted. The end of these leases is no loss. */
+  /** The leases that may have been released or evicted since the last read, as events show. Their end is no loss. */
   readonly left: Set<string>;
   /** The first expiry of a lease or a place, in ms. No event reports that an expiry has passed. */
   endsAtMs: number;
@@ -88,8 +88,8 @@ export class Board {
   }
 
   /**
-   * Notes what an event reports of a lock: how many waiters got grants, and which leases were released or evicted.
-   * Viewers see this after the next read of the lock.
+   * Notes what an event reports of a lock: how many waiters got grants, and which leases may have been released or
+   * evicted. Viewers see this after the next read of the lock.
    */
   heard(name: string, handOvers: number, left: readonly string[]): void {
     const entry = this.#byName.get(name);

@@ -18,8 +18,8 @@ export interface DashboardOptions {
   /** Whether the page may revoke holds. Default: false. */
   allowRevoke?: boolean | undefined;
   /**
-   * Decides whether a request is answered. It is asked for each request to a path of the page, also for the events and
-   * for revocations. False, or an error that it throws, makes the answer 403. Default: every request is answered.
+   * Decides whether a request is answered. The function is called for each request to a path of the page, also for the
+   * events and for revocations. If it returns false or throws, the answer is 403. Default: every request is answered.
    */
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }

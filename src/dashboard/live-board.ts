@@ -9,7 +9,9 @@ import type { Scene } from './viewer.js';
 /** The most viewers at the same time. Each viewer has an open connection. */
 const MAX_VIEWERS = 100;
 
-/** How long the board is kept up to date after the last viewer has left: a page that is loaded anew comes back soon. */
+/**
+ * How long the board is kept up to date after the last viewer has left, in ms: a page that is reloaded comes back soon.
+ */
 const LINGER_MS = 1_000;
 
 /** One board for all viewers. It is kept up to date only while there are viewers. */

@@ -181,7 +181,7 @@ export class LockFeed {
     this.#changed();
   }
 
-  /** Changes that are reported meanwhile are read afterwards. */
+  /** Reads all locks, page by page. A later call of `#read` reads the locks whose changes are reported meanwhile. */
   async #readAll(over: AbortSignal): Promise<void> {
     this.#mustReadAll = false;
     this.#isDirty.clear();

@@ -1,5 +1,5 @@
-// What the server sends to the page, as JSON in server-sent events. All times are the MongoDB server's, in ms since 1970.
-// The page imports these types and nothing else.
+// What the server sends to the page, as JSON in server-sent events. All times are the MongoDB server's, in ms since
+// 1970. The page imports these types and nothing else.
 
 /** One live lease. */
 export interface HolderRow {

@@ -139,7 +139,9 @@ export class LockMetrics implements Observer {
   }
 }
 
-/** What exists now, in an up-down counter. The attributes of one thing are the same at its beginning and at its end. */
+/**
+ * Counts what exists now, by an up-down counter. The attributes of one thing are the same at its beginning and its end.
+ */
 class CountedNow<T extends object> {
   readonly #counter: UpDownCounter;
   readonly #attributes = new Map<T, Attributes>();

@@ -41,7 +41,9 @@ export class LockSpans implements Observer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
   readonly #requests = new Map<ObservedAcquire, Tracked>();
-  /** Granted requests whose callers do not have their holds yet. A caller that never gets its hold leaves nothing here. */
+  /**
+   * Granted requests whose callers do not have their holds yet. The map is weak, because some callers never get theirs.
+   */
   readonly #granted = new WeakMap<ObservedAcquire, Tracked>();
   readonly #holds = new Map<ObservedHold, Tracked>();
   readonly #terms = new Map<ObservedTerm, Span>();

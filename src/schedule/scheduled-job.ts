@@ -256,7 +256,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
   }
 
-  /** Reads the last claim of the job. A read that fails does no harm, because only `nextFireAt` needs the claim. */
+  /**
+   * Reads the last claim of the job, and returns `#knowsSeries`. A read that fails does no harm, because only
+   * `nextFireAt` needs the claim.
+   */
   async #readSeries(): Promise<boolean> {
     const state = await this.#ledger.read();
     if (state !== undefined) this.#claimed = state.claimed;

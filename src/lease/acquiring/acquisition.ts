@@ -187,9 +187,8 @@ export class Acquisition {
   }
 
   /**
-   * Notes how this request heard of its grant, and which holds were before it. The request knows these holds only if
-   * the last answer showed it at the head of the queue. Otherwise, waiters ahead of it may have had holds since, and no
-   * answer has shown them.
+   * Notes how this request heard of its grant, and which holds came before. They are known only if the last answer
+   * showed the request at the head: otherwise, waiters ahead of it may have had holds that no answer has shown.
    */
   #noteHandOver({ by, grantedAtMs }: Heard): void {
     const { observed } = this.#request;

@@ -50,7 +50,7 @@ export interface StoredRun {
   readonly term: string;
   readonly process: string;
   readonly candidateId: string;
-  /** The next instant of the schedule, if it was known at the claim. It is for people to read: no decision depends on it. */
+  /** The next instant of the schedule, if it was known at the claim. For people to read: no decision depends on it. */
   readonly next?: Date;
   readonly outcome?: RunOutcome;
   readonly endedAt?: Date;
