@@ -24,7 +24,7 @@ export interface DashboardOptions {
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
 
-/** Answers a request: both are objects of the Fetch standard. */
+/** Answers a request. The request and the response are objects of the Fetch standard. */
 export type DashboardHandler = (request: Request) => Promise<Response>;
 
 const KEYS: KeysOf<DashboardOptions> = { basePath: true, allowRevoke: true, authorize: true };
@@ -46,7 +46,7 @@ const MAX_FILTER = 1_024;
  * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
  * everyone who reaches the handler sees them.
  *
- * Not promised: the paths of the events and of revocations, and their format. A change may never be shown if another
+ * Not promised: the paths of the events and of revocations, and their format. Viewers may miss a change if another
  * change of the same lock follows within 500 ms.
  *
  * @returns The handler. It rejects only if a revocation fails in an unforeseen way.

@@ -26,8 +26,8 @@ const MAX_NAMES = 500;
 const POLL_EVERY_MS = 1_000;
 
 /**
- * Where there is no change stream: how many times longer a pause is than the read before it, at least. So the reads
- * take at most a tenth of the time.
+ * Without a change stream, a pause is at least this many times as long as the read before it. So the reads take at most
+ * a tenth of the time.
  */
 const PAUSES_PER_READ = 9;
 

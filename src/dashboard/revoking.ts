@@ -10,8 +10,8 @@ const MAX_BYTES = 16_384;
 export async function revoke(locks: LockProvider, request: Request): Promise<Response> {
   if (request.method !== 'POST') return refusal(405, 'revoke takes POST', { allow: 'POST' });
   const [type = ''] = (request.headers.get('content-type') ?? '').split(';');
-  // A browser lets another site post a form without a question to this server. Before it posts JSON for that site, it
-  // asks the server by a preflight request, and the server refuses it.
+  // A browser lets a page of another site post a form without asking this server. Before the browser posts JSON for
+  // that page, it asks this server by a preflight request, and the server refuses.
   if (type.trim().toLowerCase() !== 'application/json') return refusal(415, 'revoke takes application/json');
   const text = await textWithin(request, MAX_BYTES);
   if (text === null) return refusal(413, `revoke takes at most ${String(MAX_BYTES)} bytes`);
@@ -24,7 +24,7 @@ export async function revoke(locks: LockProvider, request: Request): Promise<Res
 }
 
 /**
- * @throws `TypeError` if the text is no object in JSON. The provider checks the values of the object and unknown keys.
+ * @throws `TypeError` if the text is no object in JSON. The provider checks the keys of the object and their values.
  */
 function parsed(text: string): RevokeRequest {
   let value: unknown;

@@ -151,10 +151,7 @@ export class Holds implements HandleHolds, SeatListener {
     Holds.#forgotten.untrack(handle);
   }
 
-  /**
-   * The number of holds, and the share of its lease that is left to the seat with the least. Revoked leases do not
-   * count for the share.
-   */
+  /** The number of holds, and the smallest share that any lease has left. Revoked leases do not count for the share. */
   get vitals(): { readonly held: number; readonly leastLeaseShare: number | null } {
     let held = 0;
     let leastLeaseShare: number | null = null;

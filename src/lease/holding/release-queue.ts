@@ -30,8 +30,8 @@ export interface LeaveResult {
 }
 
 /**
- * The pauses between the repeats of a leave. They grow longer than those of other operations, because no caller waits
- * for a leave longer than a bound.
+ * The pauses between the repeats of a leave. They grow longer than those of other operations, because callers wait for
+ * a leave only up to a bound.
  */
 const BETWEEN_LEAVES = new Backoff(50, 2_000);
 

@@ -12,8 +12,8 @@ const TAKEN_OVER = ['process', 'label', 'why'] as const;
 
 export interface AdmissionOptions {
   /**
-   * Whether leases also take over the `traceparent` of their waiters. Only an instrumented process asks for this, so
-   * the updates of other processes are no longer than before.
+   * Whether leases also take over the `traceparent` of their waiters. Only an instrumented process asks for this,
+   * because it makes each update longer.
    */
   readonly keepsTraces?: boolean;
 }
