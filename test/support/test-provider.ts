@@ -6,6 +6,7 @@ import { afterAll, beforeAll, inject } from 'vitest';
 
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
+import { isLong } from './breadth.js';
 import { untilTestEnds, whenFileEnds, whenTestEnds } from './current-test.js';
 import { simulatedStore } from './simulated-store.js';
 
@@ -181,7 +182,7 @@ const serverUri = (): string => ownServerUri ?? inject('mongoUri');
  */
 export function useOwnServer(): void {
   beforeAll(async () => {
-    const answer = await fetch(`${inject('ownServers')}/${process.env['VITEST_POOL_ID'] ?? ''}`);
+    const answer = await fetch(`${inject('ownServers')}/${worker()}`);
     const text = await answer.text();
     if (!answer.ok) throw new Error(`the server of this worker has not started: ${text}`);
     ownServerUri = text;
@@ -190,6 +191,14 @@ export function useOwnServer(): void {
     ownServerUri = undefined;
   });
 }
+
+/**
+ * What names the worker of this file. In the long run each file has a process of its own, and its pool id is that of the
+ * process before it. In the quick run files share processes, and Vitest gives the pool id of one that has no file at the
+ * moment to another process.
+ */
+const worker = (): string =>
+  isLong ? `pool-${process.env['VITEST_POOL_ID'] ?? ''}` : `process-${process.pid}`;
 
 /** Makes commands of one client fail until the test ends, or `mode` is used up. */
 export async function failCommands(
