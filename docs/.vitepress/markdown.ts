@@ -19,14 +19,14 @@ export const anchorOf = (heading: string): string =>
     .replaceAll(' ', '-');
 
 /**
- * The target of a link on the site. A link that leaves `docs/`, for example to a test, leads to the repository.
- * A link to a file that does not exist ends the build.
+ * The target of a link on the site. A link to what is no page, for example to a test, leads to the repository. A link to
+ * a file that does not exist ends the build.
  */
 export function siteTarget(page: string, target: string): string {
   if (/^[a-z]+:|^[#/]/.test(target)) return target;
   const [file = '', heading] = target.split('#');
   const path = posix.join('docs', posix.dirname(page), file);
-  if (path.startsWith('docs/')) return target;
+  if (path.startsWith('docs/') && path.endsWith('.md')) return target;
   if (!existsSync(join(root, path))) throw new Error(`docs/${page} links to ${path}, which does not exist`);
   return fileInRepository(path) + (heading === undefined ? '' : `#${heading}`);
 }

@@ -30,6 +30,8 @@ describe('a link of a page', () => {
   test('leads to the repository if its file is not part of the site', () => {
     const target = siteTarget('coming-from/redlock.md', '../../CHANGELOG.md#unreleased-010');
     expect(target).toBe('https://github.com/leasehold/leasehold/blob/main/CHANGELOG.md#unreleased-010');
+    const rules = siteTarget('telemetry.md', 'grafana/leasehold.rules.yaml');
+    expect(rules).toBe('https://github.com/leasehold/leasehold/blob/main/docs/grafana/leasehold.rules.yaml');
   });
 
   test('ends the build if its file does not exist', () => {
