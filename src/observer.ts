@@ -81,7 +81,10 @@ export interface ObservedLoss {
 export interface ObservedExtension {
   /** The time from the sending of the batch to its answer, in ms. */
   readonly durationMs: number;
-  /** For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. */
+  /**
+   * For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. Leases that were
+   * given up meanwhile, or are being revoked, are left out.
+   */
   readonly leases: readonly { readonly lockName: string; readonly leftShare: number }[];
 }
 

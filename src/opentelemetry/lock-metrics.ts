@@ -1,4 +1,4 @@
-import type { Attributes, Histogram, Meter, ObservableResult, UpDownCounter } from '@opentelemetry/api';
+import type { Attributes, Histogram, Meter, UpDownCounter } from '@opentelemetry/api';
 import type {
   ObservedAcquire,
   ObservedExtension,
@@ -67,17 +67,7 @@ export class LockMetrics implements Observer {
       unit: '1',
       advice: { explicitBucketBoundaries: SHARES },
     });
-    const gauge = meter.createObservableGauge('leasehold.streams', {
-      description: 'Open change streams.',
-      unit: '{stream}',
-    });
-    const observe = (result: ObservableResult): void => {
-      result.observe(streams());
-    };
-    gauge.addCallback(observe);
-    this.#endStreams = () => {
-      gauge.removeCallback(observe);
-    };
+    this.#endStreams = observeStreams(meter, streams);
   }
 
   acquireStarted(acquire: ObservedAcquire): void {
@@ -137,6 +127,33 @@ export class LockMetrics implements Observer {
   #ofMode(lock: ObservedLock): Attributes {
     return { ...this.#of(lock), ...(lock.mode !== undefined && { 'leasehold.mode': lock.mode }) };
   }
+}
+
+/** For each meter, the functions that count the open streams of its instrumented providers. */
+const streamsOf = new WeakMap<Meter, Set<() => number>>();
+
+/**
+ * Observes the open streams of a provider until the returned function is called. All providers of one meter have one
+ * value, their sum, because the SDK keeps only the last value that is observed for the same attributes. If no provider
+ * is left, the value is 0: the SDK would repeat the last value if none were observed.
+ */
+function observeStreams(meter: Meter, streams: () => number): () => void {
+  const known = streamsOf.get(meter);
+  const counts = known ?? new Set();
+  counts.add(streams);
+  if (known === undefined) {
+    streamsOf.set(meter, counts);
+    const gauge = meter.createObservableGauge('leasehold.streams', {
+      description: 'Open change streams.',
+      unit: '{stream}',
+    });
+    gauge.addCallback((result) => {
+      result.observe([...counts].reduce((sum, count) => sum + count(), 0));
+    });
+  }
+  return () => {
+    counts.delete(streams);
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Moment } from '../../clock.js';
 import type { Report } from '../../events.js';
 import type { Clock } from '../../clock.js';
 import type { Observation } from '../../observation.js';
+import type { ObservedExtension } from '../../observer.js';
 import {
   extension,
   keptLeasesProjection,
@@ -68,7 +69,7 @@ export class LeaseExtender {
     }
     if (this.#observation.hearsExtensions) {
       const durationMs = this.#clock.nowMs() - sentMs;
-      this.#observation.extended({ durationMs, leases: batch.map(leftOf) });
+      this.#observation.extended({ durationMs, leases: batch.flatMap(leftOf) });
     }
     const documents = new Map(read.value.map((document) => [document.name, document]));
     const confirmations = batch.map((seat, index) => {
@@ -129,11 +130,15 @@ export class LeaseExtender {
   }
 }
 
-/** The share of the lease that is left when the answer comes. Called before the answer extends the lease. */
-function leftOf(seat: Seat): { readonly lockName: string; readonly leftShare: number } {
+/**
+ * The share of the lease that is left when the answer comes; none for a seat that was given up meanwhile, or whose lease
+ * is being revoked and so is not extended. Called before the answer extends the lease.
+ */
+function leftOf(seat: Seat): ObservedExtension['leases'] {
+  if (seat.isGivenUp || seat.revocation !== undefined) return [];
   const { leaseMs, clockAllowanceMs } = seat.grant.terms;
   const leftShare = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));
-  return { lockName: seat.name, leftShare };
+  return [{ lockName: seat.name, leftShare }];
 }
 
 function readDocument(document: Readonly<Record<string, unknown>>): DocumentRead {

@@ -274,6 +274,10 @@ export class Seat {
     return true;
   }
 
+  get isGivenUp(): boolean {
+    return this.#state === 'given up';
+  }
+
   #causeOf(cause: Exclude<LossCause, 'released' | 'revoked'>): LossCause {
     const isRevoked = this.#revocation !== undefined && (cause === 'expired' || cause === 'evicted');
     return isRevoked ? 'revoked' : cause;

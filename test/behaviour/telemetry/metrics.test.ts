@@ -220,6 +220,25 @@ describe('what exists now', () => {
   });
 });
 
+describe('leasehold.streams', () => {
+  it('is the sum over the providers of one meter, and 0 when none is left', async () => {
+    const [first, second, other] = [provider(), provider(), provider()];
+    const stops = [first, second].map((locks) => instrument(locks, recorder.providers));
+    const held = await until(Promise.all(['a', 'b'].map((name) => other.acquireMutex(name))));
+    const waiting = Promise.all([first.acquireMutex('a'), second.acquireMutex('b')]);
+    await set.advance(1_000);
+    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 2 }]);
+    stops[1]?.();
+    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
+    stops[0]?.();
+    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 0 }]);
+    instrument(second, recorder.providers);
+    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
+    await until(Promise.all(held.map((each) => each.release())));
+    await until(Promise.all((await until(waiting)).map((each) => each.release())));
+  });
+});
+
 describe('leasehold.handover.duration', () => {
   const heard = async (): Promise<readonly (readonly [object, number | undefined, number])[]> =>
     (await recorder.points('leasehold.handover.duration')).map(({ attributes, count, value }) => [
@@ -292,6 +311,34 @@ it('extensions have their duration, and each lease the share that was left of it
   expect(mean).toBeGreaterThan(0.5);
   expect(mean).toBeLessThan(0.75);
   await until(Promise.all(held.map((each) => each.release())));
+});
+
+it('a lease that is released while its extension is in flight has no share', async () => {
+  const locks = provider();
+  instrument(locks, recorder.providers);
+  const held = await until(locks.acquireMutex('a'));
+  set.delayReplies(1_500);
+  await set.advance(4_000);
+  await until(held.release());
+  set.delayReplies(0);
+  await set.advance(5_000);
+  expect((await recorder.points('leasehold.extension.duration'))[0]?.count).toBe(1);
+  expect(await recorder.points('leasehold.lease.remaining_ratio')).toEqual([]);
+});
+
+it('a lease that is being revoked has no share, because it is not extended', async () => {
+  const [locks, operator] = [provider(), provider()];
+  instrument(locks, recorder.providers);
+  const held = await until(locks.acquireMutex('a'));
+  const revoking = operator.revoke('a');
+  await set.advance(4_000);
+  expect(held.releaseRequested.aborted).toBe(true);
+  await set.advance(4_000);
+  expect((await recorder.points('leasehold.extension.duration'))[0]?.count).toBeGreaterThan(1);
+  // The answer that tells of the revocation is the last one with a share.
+  expect((await recorder.points('leasehold.lease.remaining_ratio'))[0]?.count).toBe(1);
+  await until(held.release());
+  await until(revoking);
 });
 
 it('groupOf makes an attribute of the name, and no metric has the name itself', async () => {
