@@ -26,6 +26,12 @@ interface FailedCall {
   readonly durationMs: number;
 }
 
+/** The hold of a granted call. */
+interface GrantedHold {
+  readonly token: number;
+  checkEnd(): LossCause | undefined;
+}
+
 export const holdEndOf = (why: LossCause): HoldEnd => {
   if (why === 'released') return 'release';
   return why === 'provider-closed' ? 'closing' : 'loss';
@@ -37,6 +43,8 @@ export const holdEndOf = (why: LossCause): HoldEnd => {
  */
 export class Observation {
   #observers: readonly Observer[] = [];
+  /** The acquire of each hold whose caller does not have it yet. */
+  readonly #granted = new WeakMap<object, ObservedAcquire>();
   /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
 
@@ -83,9 +91,13 @@ export class Observation {
     return acquire;
   }
 
-  acquireGranted(acquire: ObservedAcquire, fencingToken: number, durationMs: number): void {
-    Object.assign(acquire, { result: 'granted', fencingToken, durationMs } as const);
+  /** Called when the call has its grant. The caller may get its hold later, or never. */
+  acquireGranted(acquire: ObservedAcquire, hold: GrantedHold, durationMs: number): void {
+    Object.assign(acquire, { result: 'granted', fencingToken: hold.token, durationMs } as const);
     this.#tell((observer) => observer.acquireEnded?.(acquire));
+    const why = hold.checkEnd();
+    if (why === undefined) this.#granted.set(hold, acquire);
+    else this.#tell((observer) => observer.holdMissed?.(acquire, why));
   }
 
   /** Called when a call of acquire has failed. Does nothing if `acquireGranted` was called before. */
@@ -95,13 +107,15 @@ export class Observation {
     this.#tell((observer) => observer.acquireEnded?.(acquire));
   }
 
-  /** Called when the caller gets its hold. */
-  holdStarted(hold: object, acquire: ObservedAcquire, fencingToken: number): void {
+  /** Called when the caller gets its hold. No effect if the hold is over: observers have heard of its end. */
+  holdStarted(hold: GrantedHold, acquire: ObservedAcquire): void {
+    if (hold.checkEnd() !== undefined) return;
     const { lockName, kind, mode } = acquire;
     const observed: ObservedHold = {
-      ...{ lockName, kind, mode, acquire, fencingToken },
+      ...{ lockName, kind, mode, acquire, fencingToken: hold.token },
       ...{ endedBy: undefined, why: undefined, durationMs: undefined },
     };
+    this.#granted.delete(hold);
     this.#holds.set(hold, observed);
     this.#tell((observer) => observer.holdStarted?.(observed));
   }
@@ -118,6 +132,9 @@ export class Observation {
     why: LossCause,
   ): void {
     const observed = this.#holds.get(hold);
+    const granted = this.#granted.get(hold);
+    this.#granted.delete(hold);
+    if (granted !== undefined) this.#tell((observer) => observer.holdMissed?.(granted, why));
     if (observed === undefined && !this.isOn) return;
     const { event, heldMs } = hold;
     if (observed !== undefined) {

@@ -117,6 +117,8 @@ export interface Observer {
   acquireEnded?(acquire: ObservedAcquire): void;
   holdStarted?(hold: ObservedHold): void;
   holdEnded?(hold: ObservedHold): void;
+  /** Called instead of `holdStarted` and `holdEnded` if the hold of a granted call ended before its caller had it. */
+  holdMissed?(acquire: ObservedAcquire, why: LossCause): void;
   lost?(loss: ObservedLoss): void;
   extended?(extension: ObservedExtension): void;
   termStarted?(term: ObservedTerm): void;

@@ -8,6 +8,8 @@ import {
 } from '@opentelemetry/api';
 import type { Attributes, Context, HrTime, Link, Span, Tracer } from '@opentelemetry/api';
 import type { Clock } from '../clock.js';
+import type { LossCause } from '../errors.js';
+import { holdEndOf } from '../observation.js';
 import type {
   ObservedAcquire,
   ObservedHold,
@@ -41,10 +43,8 @@ export class LockSpans implements Observer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
   readonly #requests = new Map<ObservedAcquire, Tracked>();
-  /**
-   * Granted requests whose callers do not have their holds yet. The map is weak, because some callers never get theirs.
-   */
-  readonly #granted = new WeakMap<ObservedAcquire, Tracked>();
+  /** Granted requests whose callers do not have their holds yet. */
+  readonly #granted = new Map<ObservedAcquire, Tracked>();
   readonly #holds = new Map<ObservedHold, Tracked>();
   readonly #terms = new Map<ObservedTerm, Span>();
   readonly #runs = new Set<Span>();
@@ -82,21 +82,23 @@ export class LockSpans implements Observer {
 
   holdStarted(hold: ObservedHold): void {
     const tracked = this.#granted.get(hold.acquire);
-    if (tracked !== undefined) this.#holds.set(hold, tracked);
+    if (tracked === undefined) return;
+    this.#granted.delete(hold.acquire);
+    this.#holds.set(hold, tracked);
   }
 
   holdEnded(hold: ObservedHold): void {
     const tracked = this.#holds.get(hold);
     if (tracked === undefined) return;
     this.#holds.delete(hold);
-    const { span, clock } = tracked;
-    const isLost = hold.endedBy === 'loss';
-    span.setAttributes({
-      'leasehold.ended_by': hold.endedBy,
-      ...(isLost && { 'leasehold.loss.why': hold.why }),
-    });
-    if (isLost) span.setStatus({ code: SpanStatusCode.ERROR, message: `lost: ${String(hold.why)}` });
-    span.end(clock.now());
+    endHold(tracked, hold.why ?? 'released');
+  }
+
+  holdMissed(acquire: ObservedAcquire, why: LossCause): void {
+    const tracked = this.#granted.get(acquire);
+    if (tracked === undefined) return;
+    this.#granted.delete(acquire);
+    endHold(tracked, why);
   }
 
   termStarted(term: ObservedTerm): void {
@@ -139,10 +141,10 @@ export class LockSpans implements Observer {
 
   /** Ends every open span. */
   end(): void {
-    for (const { span, clock } of [...this.#requests.values(), ...this.#holds.values()])
-      span.end(clock.now());
+    for (const tracked of [this.#requests, this.#granted, this.#holds])
+      for (const { span, clock } of tracked.values()) span.end(clock.now());
     for (const span of [...this.#terms.values(), ...this.#runs]) span.end();
-    for (const open of [this.#requests, this.#holds, this.#terms, this.#runs]) open.clear();
+    for (const open of [this.#requests, this.#granted, this.#holds, this.#terms, this.#runs]) open.clear();
   }
 
   /**
@@ -181,6 +183,14 @@ const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
     const spanContext = contextOf(traceparent);
     return spanContext !== undefined && isSpanContextValid(spanContext) ? [{ context: spanContext }] : [];
   });
+
+function endHold({ span, clock }: Tracked, why: LossCause): void {
+  const endedBy = holdEndOf(why);
+  const isLost = endedBy === 'loss';
+  span.setAttributes({ 'leasehold.ended_by': endedBy, ...(isLost && { 'leasehold.loss.why': why }) });
+  if (isLost) span.setStatus({ code: SpanStatusCode.ERROR, message: `lost: ${why}` });
+  span.end(clock.now());
+}
 
 function fail(span: Span, error: unknown): void {
   span.setAttribute('error.type', errorTypeOf(error));

@@ -130,7 +130,7 @@ export class Requester {
           const request = { ...target, ...parsed, timeoutMs, startedMs, isNested, observed };
           const hold = await this.#hold(request, target.keeping);
           const waitedMs = clock.nowMs() - startedMs;
-          if (observed !== undefined) observation.acquireGranted(observed, hold.token, waitedMs);
+          if (observed !== undefined) observation.acquireGranted(observed, hold, waitedMs);
           return granted(hold, waitedMs, observed);
         } finally {
           this.#waiting -= 1;

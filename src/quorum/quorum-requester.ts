@@ -58,8 +58,8 @@ export class QuorumRequester {
         }).run();
         const waitedMs = clock.nowMs() - startedMs;
         if (observed !== undefined) {
-          observation?.acquireGranted(observed, hold.token, waitedMs);
-          observation?.holdStarted(hold, observed, hold.token);
+          observation?.acquireGranted(observed, hold, waitedMs);
+          observation?.holdStarted(hold, observed);
         }
         report('acquired', { ...hold.event, waitedMs });
         return target.makeHandle(hold, this.#quorum);

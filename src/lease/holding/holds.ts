@@ -69,10 +69,7 @@ export class Holds implements HandleHolds, SeatListener {
 
   /** Called when the caller of an acquire gets its hold. */
   acquired(hold: Hold, waitedMs: number, acquire: ObservedAcquire | undefined): void {
-    // If the hold is over already, observers have heard of its end, so they do not hear of its beginning.
-    if (acquire !== undefined && hold.checkEnd() === undefined) {
-      this.#observation.holdStarted(hold, acquire, hold.token);
-    }
+    if (acquire !== undefined) this.#observation.holdStarted(hold, acquire);
     this.#report('acquired', { ...hold.event, waitedMs });
   }
 

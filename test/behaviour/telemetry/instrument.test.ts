@@ -3,6 +3,7 @@ import type { CommandStartedEvent } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
+import { observableOf } from '../../../src/observation.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
 import type { Instrumentable } from '../../../src/opentelemetry/index.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
@@ -20,6 +21,17 @@ const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise)
 function provider(): LockProvider {
   const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, createIndexes: false });
   for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
+  providers.push(locks);
+  return locks;
+}
+
+/** A quorum of three databases. */
+function quorum(): QuorumLockProvider {
+  const locks = new QuorumLockProvider(
+    ['q1', 'q2', 'q3'].map((name) => set.db(name)),
+    { leaseMs: 10_000 },
+  );
+  for (const event of ['lost', 'storeError', 'wakeups'] as const) locks.on(event, () => undefined);
   providers.push(locks);
   return locks;
 }
@@ -196,6 +208,38 @@ describe('a quorum', () => {
     stop();
   });
 });
+
+describe.each(['LockProvider', 'QuorumLockProvider'])(
+  'a hold of a %s that is lost before its caller has it',
+  (type) => {
+    it('leaves no open span and is not counted, but its loss is', async () => {
+      const locks = type === 'LockProvider' ? provider() : quorum();
+      instrument(locks, recorder.providers);
+      const { clock, observe } = observableOf(locks);
+      const now = clock.nowMs.bind(clock);
+      observe({
+        acquireEnded: () => {
+          // The process stands still for longer than the lease.
+          const standstill = vi.spyOn(clock, 'nowMs').mockImplementation(() => now() + 20_000);
+          whenTestEnds(() => {
+            standstill.mockRestore();
+          });
+        },
+      });
+      const held = await until(locks.createMutex('a').acquire());
+      expect(held.isHeld).toBe(false);
+      vi.restoreAllMocks();
+      expect((await recorder.points('leasehold.losses')).map(({ value }) => value)).toEqual([1]);
+      expect(await recorder.points('leasehold.holds')).toEqual([]);
+      const [hold, ...others] = recorder.spans('leasehold.hold');
+      expect(others).toEqual([]);
+      expect(hold?.attributes).toMatchObject({
+        'leasehold.ended_by': 'loss',
+        'leasehold.loss.why': 'expired',
+      });
+    });
+  },
+);
 
 describe('telemetry that throws', () => {
   const broken = (): never => {
