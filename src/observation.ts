@@ -16,7 +16,7 @@ import type {
   RunScope,
 } from './observer.js';
 import { wrongType } from './options/checks.js';
-import { warnOfListener } from './warnings.js';
+import { TelemetryFailures } from './warnings.js';
 
 /** The call whose acquire has failed. */
 interface FailedCall {
@@ -47,7 +47,7 @@ export class Observation {
   readonly #granted = new WeakMap<object, ObservedAcquire>();
   /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
-
+  readonly #failures = new TelemetryFailures();
   readonly #isOfStore: boolean;
 
   /**
@@ -170,10 +170,10 @@ export class Observation {
       if (scope !== undefined) scopes.push(scope);
     });
     return {
-      within: (work) => scopes.reduceRight((inner, scope) => () => scope.within(inner), work)(),
+      within: (work) => scopes.reduceRight((inner, scope) => () => this.#within(scope, inner), work)(),
       ended: (error) => {
         for (const scope of scopes)
-          told(() => {
+          this.#guard(() => {
             scope.ended(error);
           });
       },
@@ -181,27 +181,40 @@ export class Observation {
   }
 
   #tell(call: (observer: Observer) => void): void {
-    for (const observer of this.#observers)
-      told(() => {
+    for (const observer of [...this.#observers, diagnostics])
+      this.#guard(() => {
         call(observer);
       });
-    // The channels of Node.js catch the errors of their subscribers.
-    call(diagnostics);
+  }
+
+  /** Calls the work even if the scope fails before it does. */
+  #within<T>(scope: RunScope, work: () => T): T {
+    let isCalled = false;
+    try {
+      return scope.within(() => {
+        isCalled = true;
+        return work();
+      });
+    } catch (error) {
+      if (isCalled) throw error;
+      this.#failures.report(error);
+      return work();
+    }
+  }
+
+  /** Telemetry must not break a lock: an error becomes a process warning. */
+  #guard(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#failures.report(error);
+    }
   }
 }
 
 function resultOf(error: unknown, { isTry, signal }: FailedCall): AcquireResult {
   if (error instanceof AcquireTimeoutError) return isTry ? 'busy' : 'timeout';
   return signal?.aborted === true && error === signal.reason ? 'aborted' : 'error';
-}
-
-/** Telemetry must not break a lock: an error becomes a process warning. */
-function told(tell: () => void): void {
-  try {
-    tell();
-  } catch (error) {
-    warnOfListener('telemetry', error);
-  }
 }
 
 /** What can be observed of a provider. */

@@ -22,10 +22,22 @@ const PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.m
 /** The least time between two warnings about one event, so that a repeated failure does not flood the log. */
 const ONE_A_MINUTE_MS = 60_000;
 
-interface LastWarning {
-  readonly atMs: number;
-  /** The number of failures since this warning that caused no warning. */
-  leftOut: number;
+/** Lets one failure a minute cause a warning, and counts the others. */
+class OneAMinute {
+  #lastMs = -Infinity;
+  #leftOut = 0;
+
+  /** The end of the warning, which says how many failures were left out; `undefined` if there must be no warning. */
+  next(nowMs: number): string | undefined {
+    if (nowMs < this.#lastMs + ONE_A_MINUTE_MS) {
+      this.#leftOut += 1;
+      return undefined;
+    }
+    const more = this.#leftOut === 0 ? '' : `; ${String(this.#leftOut)} more since the last warning`;
+    this.#lastMs = nowMs;
+    this.#leftOut = 0;
+    return more;
+  }
 }
 
 /**
@@ -35,7 +47,7 @@ interface LastWarning {
 export class UnheardFailures<Events extends object> {
   readonly #warnings: FailureWarnings<Events>;
   readonly #clock: Clock;
-  readonly #lastWarnings = new Map<keyof Events, LastWarning>();
+  readonly #limits = new Map<keyof Events, OneAMinute>();
 
   constructor(warnings: FailureWarnings<Events>, clock: Clock = systemClock) {
     this.#warnings = warnings;
@@ -47,20 +59,27 @@ export class UnheardFailures<Events extends object> {
     const warning = this.#warnings[event] as FailureWarning<unknown[]> | undefined;
     const line = warning?.message(...payload) ?? null;
     if (warning === undefined || line === null) return;
-    const nowMs = this.#clock.nowMs();
-    const last = this.#lastWarnings.get(event);
-    if (last !== undefined && nowMs < last.atMs + ONE_A_MINUTE_MS) {
-      last.leftOut += 1;
-      return;
-    }
-    this.#lastWarnings.set(event, { atMs: nowMs, leftOut: 0 });
-    const more =
-      last === undefined || last.leftOut === 0 ? '' : `; ${String(last.leftOut)} more since the last warning`;
+    const limit = this.#limits.get(event) ?? new OneAMinute();
+    this.#limits.set(event, limit);
+    const more = limit.next(this.#clock.nowMs());
+    if (more === undefined) return;
     warn(`${line} (no listener for "${String(event)}"${more}; ${PAGE})`, {
       type: 'LeaseholdWarning',
       code: warning.code,
       detail: stackOf(warning.errorOf?.(...payload)),
     });
+  }
+}
+
+/** Warns of errors of telemetry, at most once a minute. */
+export class TelemetryFailures {
+  readonly #limit = new OneAMinute();
+
+  report(error: unknown): void {
+    const more = this.#limit.next(systemClock.nowMs());
+    if (more === undefined) return;
+    const message = `Telemetry failed, and nothing else did: ${oneLine(error)}${more}`;
+    warn(message, { type: 'LeaseholdWarning', code: 'LEASEHOLD_TELEMETRY', detail: stackOf(error) });
   }
 }
 

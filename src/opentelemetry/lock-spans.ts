@@ -61,7 +61,8 @@ export class LockSpans implements Observer {
     const startTime = clock.now();
     const span = this.#start(ACQUIRE, { 'leasehold.lock.name': acquire.lockName }, parent, { startTime });
     this.#requests.set(acquire, { span, parent, startTime, clock });
-    acquire.traceparent ??= traceparentOf(span.spanContext());
+    // Another span is never exported, so a link to it would lead nowhere.
+    if (span.isRecording()) acquire.traceparent ??= traceparentOf(span.spanContext());
   }
 
   acquireEnded(acquire: ObservedAcquire): void {

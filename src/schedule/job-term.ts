@@ -224,10 +224,17 @@ export class JobTerm {
     this.#isRunning = true;
     this.#hasClaimedMissed = false;
     const firedAt = new Date(instantMs);
+    const { name: electionName, fencingToken } = term;
+    const observed =
+      observation?.isOn === true
+        ? observation.runStarted({ jobName, electionName, firedAt, fencingToken })
+        : undefined;
     const runSignal = new RunSignal([term.signal, this.#job.stopping]);
     if (maxRunMs !== undefined) {
       runSignal.bound(clock, maxRunMs, () => {
-        tell('failed', { firedAt, error: hungError(maxRunMs) });
+        const error = hungError(maxRunMs);
+        observed?.ended({ thrown: error });
+        tell('failed', { firedAt, error });
         conclude('failed');
         this.#job.resign();
       });
@@ -235,12 +242,7 @@ export class JobTerm {
     const ended = new AbortController();
     const watched = this.#watch(firedAt, ended.signal);
     const startedMs = clock.nowMs();
-    const { name: electionName, fencingToken } = term;
     tell('run', { firedAt, fencingToken });
-    const observed =
-      observation?.isOn === true
-        ? observation.runStarted({ jobName, electionName, firedAt, fencingToken })
-        : undefined;
     const work = (): unknown => run({ signal: runSignal.signal, term, firedAt });
     try {
       await (observed === undefined ? work() : observed.within(work));

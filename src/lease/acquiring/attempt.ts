@@ -117,7 +117,7 @@ export class Attempt {
   }
 
   #newRequest(): Request {
-    const { settings, process, collection } = this.#context;
+    const { settings, process, collection, observation } = this.#context;
     const { terms, why, keeper, observed } = this.#begun;
     const { leaseMs, retentionMs, clockAllowanceMs } = terms;
     // A copy that arrives after the not-after does nothing. If the call still waits then, it makes a new attempt.
@@ -129,7 +129,7 @@ export class Attempt {
       leaseMs,
       label: settings.label,
       why,
-      traceparent: observed?.traceparent,
+      traceparent: observation.keepsTraces ? observed?.traceparent : undefined,
       keeps: keeper?.keeps,
       notAfter: new Date(collection.serverClock.nowMs() + Math.min(leaseMs - clockAllowanceMs, patienceMs)),
       maxMembers: settings.maxMembers,

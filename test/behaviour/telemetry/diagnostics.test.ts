@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import type { LockProviderOptions } from '../../../src/index.js';
@@ -134,4 +134,34 @@ it('subscribers store nothing in documents', async () => {
   const held = await until(locks.acquireMutex('a'));
   expect(JSON.stringify(set.documents())).not.toContain('traceparent');
   expect(held.isHeld).toBe(true);
+});
+
+it('a subscriber that changes or freezes a message changes nothing in the library', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  const locks = provider();
+  const frozen = (message: unknown): void => {
+    const { kind } = message as { kind: string };
+    if (kind === 'semaphore') Object.freeze(message);
+    else Object.assign(message as object, { result: 'busy', traceparent: 'wrong' });
+  };
+  for (const name of ['acquire', 'hold'] as const) {
+    const channelName = `tracing:leasehold:${name}:start`;
+    subscribe(channelName, frozen);
+    whenTestEnds(() => unsubscribe(channelName, frozen));
+  }
+  whenTestEnds(() => {
+    warned.mockRestore();
+  });
+  const heard = listen();
+  const held = await until(locks.acquireMutex('a'));
+  expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+  await until(held.release());
+  expect(heard.find(({ name }) => name === 'acquire asyncEnd')?.message).toMatchObject({ result: 'granted' });
+  for (let round = 0; round < 2; round += 1) {
+    const permit = await until(locks.createSemaphore('s', 2).acquire());
+    expect(await until(permit.release())).toBe(true);
+  }
+  const texts = warned.mock.calls.map(([message]) => String(message));
+  expect(texts).toHaveLength(1);
+  expect(texts[0]).toMatch(/^Telemetry failed, and nothing else did: TypeError/);
 });

@@ -1,3 +1,4 @@
+import { context } from '@opentelemetry/api';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { CommandStartedEvent } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -265,8 +266,35 @@ describe('telemetry that throws', () => {
     await set.advance(2_500);
     await until(job.stop());
     expect(completed).toHaveBeenCalled();
-    expect(warned.mock.calls.map(([message]) => String(message)).join()).toContain('telemetry is broken');
+    expect(warned.mock.calls.map(([message]) => message)).toEqual([
+      'Telemetry failed, and nothing else did: Error: telemetry is broken',
+    ]);
   });
+});
+
+it('a job runs once even if the context manager throws, and its error is a warning', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  const broken = vi.spyOn(context, 'with').mockImplementation(() => {
+    throw new Error('no context');
+  });
+  whenTestEnds(() => {
+    vi.restoreAllMocks();
+  });
+  const locks = provider();
+  instrument(locks, recorder.providers);
+  const run = vi.fn();
+  const job = locks.createScheduledJob('j', { everyMs: 1_000, run });
+  const [completed, failed] = [vi.fn(), vi.fn()];
+  job.on('completed', completed);
+  job.on('failed', failed);
+  await until(job.start());
+  await set.advance(3_500);
+  await until(job.stop());
+  expect(failed).not.toHaveBeenCalled();
+  expect(run).toHaveBeenCalled();
+  expect(completed).toHaveBeenCalledTimes(run.mock.calls.length);
+  expect(broken).toHaveBeenCalled();
+  expect(warned.mock.calls.map(([message]) => String(message)).join()).toContain('no context');
 });
 
 describe('a wrong argument', () => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, trace } from '@opentelemetry/api';
+import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
@@ -162,6 +163,16 @@ describe('the spans of a lock', () => {
     expect(recorder.spans('leasehold.hold').map(linked)).toEqual([[]]);
   });
 
+  it('a span that is not sampled stores no trace context', async () => {
+    const locks = provider();
+    const tracerProvider = new BasicTracerProvider({ sampler: new AlwaysOffSampler() });
+    instrument(locks, { ...recorder.providers, tracerProvider });
+    const held = await until(locks.acquireMutex('a'));
+    expect(held.isHeld).toBe(true);
+    expect(storedTrace('a')).toBeUndefined();
+    await until(held.release());
+  });
+
   it('a failed acquire is one span with its result; only an error is one', async () => {
     const [locks, other] = [provider(), provider()];
     instrument(other, recorder.providers);
@@ -269,5 +280,27 @@ describe('elections and jobs', () => {
     expect(below.map(({ name }) => name)).toEqual(['at once', 'later']);
     expect(first.status.code).toBe(SpanStatusCode.UNSET);
     expect(second.status).toEqual({ code: SpanStatusCode.ERROR, message: 'broken' });
+  });
+
+  it('a run that hangs is an error, and its span ends', async () => {
+    const locks = provider();
+    instrument(locks, recorder.providers);
+    let end = (): void => undefined;
+    const job = locks.createScheduledJob('report', {
+      everyMs: 1_000,
+      maxRunMs: 2_000,
+      run: () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+    });
+    for (const event of ['failed', 'overrun', 'missed'] as const) job.on(event, () => undefined);
+    await until(job.start());
+    await set.advance(20_000);
+    const [run] = recorder.spans('leasehold.job.run');
+    expect(run?.status.code).toBe(SpanStatusCode.ERROR);
+    expect(run?.status.message).toContain('maxRunMs = 2000');
+    end();
+    await until(job.stop({ drainMs: 0 }));
   });
 });
