@@ -122,6 +122,14 @@ describe('the dashboard and the alert rules', () => {
     expect(missing.map(({ descriptor }) => descriptor.name)).toEqual([]);
   });
 
+  test('count the first loss of a process, with which its series begins', () => {
+    const ofLosses = expressions.filter((expr) => expr.includes('leasehold_losses_total'));
+    expect(ofLosses).toHaveLength(3);
+    const bornOrRaised =
+      /\((leasehold_losses_total\{[^}]*\}) unless \1 offset (\w+)\) or increase\(\1\[\2\]\)/;
+    expect(ofLosses.filter((expr) => !bornOrRaised.test(expr))).toEqual([]);
+  });
+
   test('are described: every panel says what it shows, and the page says of every alert why', () => {
     expect(panels.filter(({ description }) => description === '')).toEqual([]);
     const { text } = page('docs/telemetry.md');
