@@ -189,14 +189,14 @@ export class Observation {
 
   /** Calls the work even if the scope fails before it does. */
   #within<T>(scope: RunScope, work: () => T): T {
-    let isCalled = false;
+    const call = { isMade: false };
     try {
       return scope.within(() => {
-        isCalled = true;
+        call.isMade = true;
         return work();
       });
     } catch (error) {
-      if (isCalled) throw error;
+      if (call.isMade) throw error;
       this.#failures.report(error);
       return work();
     }

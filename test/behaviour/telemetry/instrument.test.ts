@@ -216,9 +216,10 @@ describe.each(['LockProvider', 'QuorumLockProvider'])(
     it('leaves no open span and is not counted, but its loss is', async () => {
       const locks = type === 'LockProvider' ? provider() : quorum();
       instrument(locks, recorder.providers);
-      const { clock, observe } = observableOf(locks);
+      const observable = observableOf(locks);
+      const { clock } = observable;
       const now = clock.nowMs.bind(clock);
-      observe({
+      observable.observe({
         acquireEnded: () => {
           // The process stands still for longer than the lease.
           const standstill = vi.spyOn(clock, 'nowMs').mockImplementation(() => now() + 20_000);
