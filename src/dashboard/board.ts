@@ -1,10 +1,15 @@
+import { randomInt } from 'node:crypto';
+
 import type { StoredLock } from '../admin/inspector.js';
-import { jobRows, lockRow } from './rows.js';
+import { rowsOf } from './rows.js';
 import type { StoredRow } from './rows.js';
 import type { JobRow, LockRow, Row, Totals } from './wire.js';
 
 /** How many rows of each list a viewer gets. A filter searches all rows, also those that are not shown. */
 const SHOWN = 100;
+
+/** The most views that are kept until the next change. */
+const MAX_VIEWS = 100;
 
 /** What the board knows of one stored document. */
 interface Entry {
@@ -42,13 +47,16 @@ export class Board {
   readonly #byName = new Map<string, Entry>();
   /** In the order of the names. */
   readonly #entries: Entry[] = [];
-  readonly #jobKeys = new Map<string, number>();
   /** The views of the present state, by filter. Viewers with the same filter share one view. */
   readonly #views = new Map<string, View>();
   /** The entries with a holder or a waiter, the corrupt ones, and all elections. */
   readonly #inUse = new Set<Entry>();
   #totals = noTotals();
-  #keys = 0;
+  /**
+   * The last key. The first one is random: a page stays open while the process is started again, and must not take a row
+   * of the new process for one of the old process.
+   */
+  #keys: number = randomInt(2 ** 47);
   #losses = 0;
 
   /**
@@ -82,7 +90,6 @@ export class Board {
     this.#entries.length = 0;
     this.#inUse.clear();
     this.#totals = noTotals();
-    this.#jobKeys.clear();
     this.#views.clear();
     this.#losses = 0;
   }
@@ -116,6 +123,7 @@ export class Board {
   view(filter: string, serverNowMs: number): View {
     const known = this.#views.get(filter);
     if (known !== undefined) return known;
+    if (this.#views.size >= MAX_VIEWS) this.#views.clear();
     const view = this.#look(filter.toLowerCase(), serverNowMs);
     this.#views.set(filter, view);
     return view;
@@ -173,6 +181,7 @@ export class Board {
 
   #put(stored: StoredLock, isGapless: boolean): void {
     const { name, asOf, snapshot } = stored;
+    const { lock, jobs } = rowsOf(stored);
     const entry = this.#byName.get(name) ?? this.#insert(name);
     const leases = new Map(snapshot?.holders.map(({ id, expiresAt }) => [id, expiresAt.getTime()]));
     const ends = [
@@ -189,8 +198,9 @@ export class Board {
     entry.endsAtMs = ends.reduce((first, end) => Math.min(first, end), Infinity);
     entry.searched = undefined;
     this.#count(entry, -1);
-    entry.row = rowOf(entry, lockRow(stored));
-    entry.jobs = jobRows(stored).map((job) => ({ key: this.#keyOfJob(job), ...job }));
+    entry.row = rowOf(entry, lock);
+    const keys = new Map(entry.jobs.map((job) => [job.name, job.key]));
+    entry.jobs = jobs.map((job) => ({ key: keys.get(job.name) ?? (this.#keys += 1), ...job }));
     this.#count(entry, 1);
     const { kind, holderCount, waiterCount } = entry.row;
     const isInUse = holderCount + waiterCount > 0 || kind === 'corrupt' || kind === 'election';
@@ -207,13 +217,6 @@ export class Board {
     this.#count(entry, 1);
     this.#entries.splice(this.#placeOf(name), 0, entry);
     return entry;
-  }
-
-  #keyOfJob({ election, name }: Omit<JobRow, 'key'>): number {
-    const id = JSON.stringify([election, name]);
-    const key = this.#jobKeys.get(id) ?? (this.#keys += 1);
-    this.#jobKeys.set(id, key);
-    return key;
   }
 
   /** Returns the index of the first entry whose name is `name` or comes after it. */

@@ -29,7 +29,7 @@ export type DashboardHandler = (request: Request) => Promise<Response>;
 
 const KEYS: KeysOf<DashboardOptions> = { basePath: true, allowRevoke: true, authorize: true };
 
-/** The most characters of a filter. No stored text that a filter can find is longer. */
+/** The most characters of a filter. No stored name or reason is longer. */
 const MAX_FILTER = 1_024;
 
 /**
@@ -46,10 +46,10 @@ const MAX_FILTER = 1_024;
  * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
  * everyone who reaches the handler sees them.
  *
- * Not promised: the paths of the events and of revocations, and their format. Viewers may miss a change if another
- * change of the same lock follows within 500 ms.
+ * Not promised: the paths of the events and of revocations, and their format. If a lock changes
+ * twice within 500 ms, the first change may not be shown.
  *
- * @returns The handler. It rejects only if a revocation fails in an unforeseen way.
+ * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function dashboard(locks: LockProvider, options?: DashboardOptions): DashboardHandler {
@@ -68,6 +68,7 @@ export function dashboard(locks: LockProvider, options?: DashboardOptions): Dash
       return refusal(405, 'this path takes GET', { allow: 'GET, HEAD' });
     }
     if (route === '') return page();
+    if (board.isClosed) return refusal(503, 'the provider is closed');
     if (board.isFull) return refusal(503, 'there are too many viewers', { 'retry-after': '10' });
     const filter = (url.searchParams.get('filter') ?? '').slice(0, MAX_FILTER);
     return eventStream(board.events(filter, request.signal));
@@ -79,6 +80,7 @@ export function dashboard(locks: LockProvider, options?: DashboardOptions): Dash
     if (route === undefined) return refusal(404, 'nothing is here');
     const origin = request.headers.get('origin');
     if (origin !== null && origin !== url.origin) return refusal(403, 'the origin is another one');
+    if (route !== '' && isFromElsewhere(request)) return refusal(403, 'the request is from another site');
     if (!(await isAuthorized(authorize, request))) return refusal(403, 'not authorized');
     if (route !== 'revoke') return show(request, url, route);
     return mayRevoke ? await revoke(locks, request) : refusal(403, 'this dashboard is read-only');
@@ -89,6 +91,10 @@ export function dashboard(locks: LockProvider, options?: DashboardOptions): Dash
     return request.method === 'HEAD' ? withoutBody(response) : response;
   };
 }
+
+/** Whether the browser says that a page of another origin made the request. */
+const isFromElsewhere = ({ headers }: Request): boolean =>
+  ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '');
 
 async function isAuthorized(authorize: DashboardOptions['authorize'], request: Request): Promise<boolean> {
   try {

@@ -49,6 +49,11 @@ export class LiveBoard implements Attachment {
     closing.addEventListener('abort', () => {
       this.#end();
     });
+    if (closing.aborted) this.#end();
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   get isFull(): boolean {
@@ -98,7 +103,8 @@ export class LiveBoard implements Attachment {
   }
 
   #join(viewer: Viewer): void {
-    if (this.#isClosed) {
+    // Requests that came together may all have found room.
+    if (this.#isClosed || this.isFull) {
       viewer.end();
       return;
     }

@@ -79,6 +79,7 @@ export class LockFeed {
       pipeline: () => [{ $project: { operationType: 1, documentKey: 1, wake: WAKE_OF_EVENT } }],
       isEnough: () => true,
       opened: () => {
+        if (this.#over === undefined) return;
         this.#isStreaming = true;
         this.#pollingWhy = undefined;
         this.#readAllSoon();
@@ -114,7 +115,9 @@ export class LockFeed {
     const over = new AbortController();
     this.#over = over;
     this.#state = 'connecting';
-    this.#mustReadAll = this.#pollingWhy !== undefined;
+    // A stream that has not ended since `stop` goes on, and reports no opening.
+    this.#isStreaming = this.#stream.state === 'streaming';
+    this.#mustReadAll = this.#isStreaming || this.#pollingWhy !== undefined;
     this.#stream.join();
     void this.#run(over.signal);
   }
@@ -225,6 +228,7 @@ export class LockFeed {
   }
 
   #event(event: Document): void {
+    if (this.#over === undefined) return;
     const { operationType, documentKey, wake } = event as Readonly<Record<string, unknown>>;
     const name = (documentKey as { readonly _id?: unknown } | undefined)?._id;
     if (typeof name !== 'string') {

@@ -1,4 +1,4 @@
-import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
+import { CorruptLockDocumentError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import type { LockProvider } from '../provider.js';
 import { json, refusal } from './responses.js';
 import type { RevokeRequest } from './wire.js';
@@ -42,7 +42,9 @@ function refusalOf(error: unknown): Response {
   if (error instanceof TypeError || error instanceof RangeError) return refusal(400, error.message);
   if (error instanceof StoreUnavailableError) return refusal(503, 'the store is unavailable');
   if (error instanceof ProviderClosedError) return refusal(503, 'the provider is closed');
-  throw error;
+  if (error instanceof CorruptLockDocumentError)
+    return refusal(409, 'the stored document is not well-formed');
+  return refusal(500, 'the revocation failed');
 }
 
 /** Returns the body as text; `null` if the body has more than `mostBytes` bytes. */

@@ -1,24 +1,30 @@
 import type { StoredLock } from '../admin/inspector.js';
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
+import type { RunOutcome } from '../protocol/operation.js';
 import type { LeaseInfo, LockSnapshot, WaiterInfo } from '../protocol/replies/snapshot.js';
 import type { HolderRow, JobRow, LockRow, WaiterRow } from './wire.js';
 
 /** How many holders, and how many waiters, of one lock are listed. The others are only counted. */
 const LISTED = 20;
 
-const modeOf = ({ mode, permits }: LeaseInfo | WaiterInfo): string | undefined =>
-  permits === undefined ? mode : `${String(permits)} ${permits === 1 ? 'permit' : 'permits'}`;
+/** An optional text may be stored as any type: the server checks only what the protocol depends on. */
+const text = (stored: unknown): string | undefined => (typeof stored === 'string' ? stored : undefined);
 
-const who = ({ candidateId, label, process }: LeaseInfo | WaiterInfo): string =>
-  candidateId !== undefined && candidateId !== process ? candidateId : (label ?? process);
+const modeOf = ({ mode, permits }: LeaseInfo | WaiterInfo): string | undefined =>
+  typeof permits === 'number' ? `${String(permits)} ${permits === 1 ? 'permit' : 'permits'}` : text(mode);
+
+function who({ candidateId, label, process }: LeaseInfo | WaiterInfo): string {
+  const candidate = text(candidateId);
+  return candidate !== undefined && candidate !== process ? candidate : (text(label) ?? process);
+}
 
 const holderRow = (lease: LeaseInfo): HolderRow => ({
   id: lease.id,
   who: who(lease),
   process: lease.process,
-  why: lease.why,
+  why: text(lease.why),
   mode: modeOf(lease),
-  value: lease.value,
+  value: text(lease.value),
   token: lease.token,
   since: lease.acquiredAt.getTime(),
   until: lease.expiresAt.getTime(),
@@ -27,7 +33,7 @@ const holderRow = (lease: LeaseInfo): HolderRow => ({
 const waiterRow = (waiter: WaiterInfo): WaiterRow => ({
   who: who(waiter),
   process: waiter.process,
-  why: waiter.why,
+  why: text(waiter.why),
   mode: modeOf(waiter),
   since: waiter.since.getTime(),
 });
@@ -35,7 +41,27 @@ const waiterRow = (waiter: WaiterInfo): WaiterRow => ({
 /** The row of a lock without what is not stored: the key, and the counts of what the dashboard has seen. */
 export type StoredRow = Omit<LockRow, 'key' | 'handOvers' | 'losses'>;
 
-export function lockRow({ name, snapshot }: StoredLock): StoredRow {
+/** The row of a job without its key. */
+type StoredJobRow = Omit<JobRow, 'key'>;
+
+type ShownRun = NonNullable<JobRow['last']>;
+
+/**
+ * Makes the rows of one stored document. A value of an unforeseen type must not stop the dashboard, so a document whose
+ * rows cannot be made is shown as corrupt.
+ */
+export function rowsOf(stored: StoredLock): {
+  readonly lock: StoredRow;
+  readonly jobs: readonly StoredJobRow[];
+} {
+  try {
+    return { lock: lockRow(stored), jobs: jobRows(stored) };
+  } catch {
+    return { lock: lockRow({ ...stored, snapshot: null }), jobs: [] };
+  }
+}
+
+function lockRow({ name, snapshot }: StoredLock): StoredRow {
   const {
     kind,
     limit,
@@ -57,7 +83,7 @@ export function lockRow({ name, snapshot }: StoredLock): StoredRow {
 }
 
 /** The jobs of an election. */
-export function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Omit<JobRow, 'key'>[] {
+function jobRows({ name: election, snapshot, claims }: StoredLock): readonly StoredJobRow[] {
   const term = snapshot?.holders[0]?.id;
   return claims.map(({ job: name, instant, run }) => ({
     name,
@@ -65,9 +91,22 @@ export function jobRows({ name: election, snapshot, claims }: StoredLock): reado
     last: run === undefined ? null : lastRun(run, term),
     // A claim that only records missed instants leaves the last run stored. So the run may be for an earlier instant
     // than the claim.
-    next: run?.next !== undefined && run.next > instant ? run.next.getTime() : null,
+    next: nextOf(run, instant),
     missed: run?.instant.getTime() === instant.getTime() ? null : instant.getTime(),
   }));
+}
+
+/** The next instant, if one is stored that is after the last claimed one. Its stored type is not checked elsewhere. */
+function nextOf(run: StoredClaim['run'], instant: Date): number | null {
+  const next: unknown = run?.next;
+  return next instanceof Date && next > instant ? next.getTime() : null;
+}
+
+const OUTCOMES: readonly unknown[] = ['completed', 'failed', 'missed'] satisfies RunOutcome[];
+
+function shownOutcome(stored: RunOutcome | undefined, isTermLive: boolean): ShownRun['outcome'] {
+  if (stored === undefined) return isTermLive ? 'running' : 'unknown';
+  return OUTCOMES.includes(stored) ? stored : 'unknown';
 }
 
 function lastRun(run: NonNullable<StoredClaim['run']>, term: string | undefined): JobRow['last'] {
@@ -75,7 +114,7 @@ function lastRun(run: NonNullable<StoredClaim['run']>, term: string | undefined)
   return {
     firedAt: instant.getTime(),
     by: candidateId === '' ? process : candidateId,
-    outcome: outcome ?? (run.term === term ? 'running' : 'unknown'),
+    outcome: shownOutcome(outcome, run.term === term),
     durationMs: endedAt === undefined ? null : Math.max(0, endedAt.getTime() - startedAt.getTime()),
   };
 }

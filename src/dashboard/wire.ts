@@ -29,7 +29,7 @@ export interface WaiterRow {
   readonly since: number;
 }
 
-/** A row of the page. The key names the row in later messages; no other row of the same server gets it. */
+/** A row of the page. The key names the row in later messages; no other row of the same process gets it. */
 export interface Row {
   readonly key: number;
   readonly name: string;
@@ -70,7 +70,7 @@ export interface JobRow extends Row {
 export interface ListChange<R extends Row> {
   /** How many rows match the filter. */
   readonly matching: number;
-  /** The keys of all shown rows in their order; absent if they are the same as in the message before. */
+  /** The keys of all shown rows in their order; absent if the order is as before. */
   readonly order?: readonly number[] | undefined;
   /** The shown rows that are new or have changed. */
   readonly rows: readonly R[];

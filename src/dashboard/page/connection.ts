@@ -25,6 +25,9 @@ export interface Listener {
 export class Connection {
   readonly #listener: Listener;
   #source: EventSource | undefined;
+  /** Older sources. They are closed when the present one has answered, so that the page has no gap. */
+  #older: EventSource[] = [];
+  #hasAnswered = false;
   #again: number | undefined;
 
   constructor(listener: Listener) {
@@ -34,7 +37,9 @@ export class Connection {
   /** The events for the filter follow those of the present one without a gap. */
   open(filter: string): void {
     clearTimeout(this.#again);
-    const before = this.#source;
+    if (this.#source !== undefined && this.#hasAnswered) this.#older.push(this.#source);
+    else this.#source?.close();
+    this.#hasAnswered = false;
     const source = new EventSource(addressOf('events', filter === '' ? {} : { filter }));
     this.#source = source;
     let isFirst = true;
@@ -42,20 +47,26 @@ export class Connection {
       isFirst = true;
     };
     source.onmessage = ({ data }: MessageEvent<string>) => {
-      before?.close();
       if (source !== this.#source) return;
+      this.#answered();
       this.#listener.received(JSON.parse(data) as BoardMessage, isFirst);
       isFirst = false;
     };
     source.onerror = () => {
-      before?.close();
       if (source !== this.#source) return;
+      this.#answered();
       this.#listener.disconnected();
       if (source.readyState !== EventSource.CLOSED) return;
       this.#again = setTimeout(() => {
         this.open(filter);
       }, AGAIN_MS);
     };
+  }
+
+  #answered(): void {
+    this.#hasAnswered = true;
+    for (const source of this.#older) source.close();
+    this.#older = [];
   }
 }
 
@@ -67,7 +78,8 @@ export async function postRevocation(request: object): Promise<string> {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(request),
     });
-    if (!response.ok) return `Not revoked: ${(await response.text()).trim()}.`;
+    if (!response.ok)
+      return `Not revoked: ${(await response.text()).trim() || `status ${String(response.status)}`}.`;
     const { asked, gone, evicted } = (await response.json()) as Record<string, readonly string[] | undefined>;
     if ((evicted?.length ?? 0) > 0) return 'Revoked by force. The old holder may go on working for a while.';
     if ((asked?.length ?? 0) > 0) return 'The holder was asked to release.';

@@ -1,7 +1,7 @@
 // Makes elements. Every text from the collection becomes text of the page here, and nothing else.
 
 /** Characters that could hide what a text says: control characters, and the invisible ones, such as those that reverse its direction. */
-const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 

@@ -173,6 +173,45 @@ describe('the events of a dashboard', () => {
     expect(held.isHeld).toBe(true);
   });
 
+  it('name rows by other keys than a process before', async () => {
+    const [before, after] = [new World(), new World()];
+    const [a, b] = [await before.process({}).acquireMutex('a'), await after.process({}).acquireMutex('b')];
+    const [old, present] = [await before.viewing(), await after.viewing()];
+    expect([old.locks.names, present.locks.names]).toEqual([['a'], ['b']]);
+    expect(present.locks.rows[0]?.key).not.toBe(old.locks.rows[0]?.key);
+    expect([a.isHeld, b.isHeld]).toEqual([true, true]);
+  });
+
+  it('show malformed optional values as missing, and go on', async () => {
+    const world = new World();
+    const other = world.process({});
+    const election = other.createLeaderElection('scheduler');
+    await election.start();
+    await eventually('it leads', () => election.isLeader);
+    const job = other.createScheduledJob('tick', {
+      ...{ everyMs: 3_600_000, initialDelayMs: 0, run: () => 1 },
+    });
+    await job.start();
+    const lock = await other.acquireMutex('x', { why: 'a reason' });
+    const viewer = await world.viewing();
+    await viewer.until('the job has run', ({ jobs }) => jobs.of('tick')?.last?.outcome === 'completed');
+    const before = viewer.last?.totals;
+    const stored = world.set.db('app').collection<{ _id: string }>('distributed.locks');
+    await stored.updateOne(
+      { _id: job.election.name },
+      { $set: { 'claims.0.run.next': 9e15, 'claims.0.run.outcome': 'odd' } },
+    );
+    await stored.updateOne({ _id: 'x' }, { $set: { 'holder.why': 5, 'holder.label': { a: 1 } } });
+    await viewer.until('the reason is left out', ({ locks }) => {
+      const [holder] = locks.of('x')?.holders ?? [];
+      return holder?.why === undefined && holder?.who === holder?.process;
+    });
+    await viewer.until('the end is unknown', ({ jobs }) => jobs.of('tick')?.last?.outcome === 'unknown');
+    expect(viewer.jobs.of('tick')?.next).toBeNull();
+    expect(viewer.last).toMatchObject({ state: 'live', totals: before });
+    expect(lock.isHeld).toBe(true);
+  });
+
   it('say that the store is away, and go on when it is back', async () => {
     const world = new World({ storeTimeoutMs: 500 });
     const viewer = await world.viewing();

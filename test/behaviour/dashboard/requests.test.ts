@@ -12,6 +12,7 @@ import { whenTestEnds } from '../../support/current-test.js';
 const ORIGIN = 'https://shop.example';
 
 interface Served {
+  readonly db: ReturnType<MemoryReplicaSet['db']>;
   readonly locks: LockProvider;
   readonly get: (path: string, init?: RequestInit) => Promise<Response>;
   readonly post: (body: unknown, init?: RequestInit) => Promise<Response>;
@@ -20,7 +21,8 @@ interface Served {
 /** A handler on a replica set in memory. */
 function served(options?: DashboardOptions): Served {
   const set = new MemoryReplicaSet({ seed: 11 });
-  const locks = new LockProvider(set.db('app'));
+  const db = set.db('app');
+  const locks = new LockProvider(db);
   whenTestEnds(async () => {
     await locks.close({ drainMs: 0 });
     await set.close();
@@ -34,7 +36,7 @@ function served(options?: DashboardOptions): Served {
       body: typeof body === 'string' ? body : JSON.stringify(body),
       ...init,
     });
-  return { locks, get, post };
+  return { db, locks, get, post };
 }
 
 const statusOf = async (response: Promise<Response>): Promise<number> => {
@@ -79,6 +81,14 @@ describe('the paths of a dashboard', () => {
       expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     }
     expect(await statusOf(get('/revoke'))).toBe(405);
+  });
+
+  it('answers events of a closed provider with 503', async () => {
+    const { locks, get } = served();
+    await locks.close();
+    expect(await statusOf(get('/events'))).toBe(503);
+    const late = dashboard(locks);
+    expect(await statusOf(late(new Request(`${ORIGIN}/events`)))).toBe(503);
   });
 
   it('serves at most 100 viewers at the same time', async () => {
@@ -137,6 +147,17 @@ describe('a request to a dashboard', () => {
     expect(await statusOf(post({ name: 'x' }, { headers: own }))).toBe(200);
   });
 
+  it('gets 403 for events and revocations if the browser says that another site made it', async () => {
+    const { get, post } = served({ allowRevoke: true });
+    for (const site of ['cross-site', 'same-site']) {
+      const headers = { 'sec-fetch-site': site, 'content-type': 'application/json' };
+      expect(await statusOf(get('/', { headers }))).toBe(200);
+      expect(await statusOf(get('/events', { headers }))).toBe(403);
+      expect(await statusOf(post({ name: 'x' }, { headers }))).toBe(403);
+    }
+    expect(await statusOf(get('/events', { headers: { 'sec-fetch-site': 'same-origin' } }))).toBe(200);
+  });
+
   it('gets the page under a policy that permits its own script and style by their hashes, and nothing inline', async () => {
     const { get } = served();
     const response = await get('/');
@@ -192,6 +213,16 @@ describe('a request to revoke', () => {
     ]);
     await eventually('the holder hears it', () => lock.releaseRequested.aborted);
     expect(String(lock.releaseRequested.reason)).toContain('stuck <b>since</b> noon');
+  });
+
+  it('gets 409 for a corrupt document', async () => {
+    const { db, locks, post } = served({ allowRevoke: true });
+    const lock = await locks.acquireMutex('a');
+    await lock.release();
+    await db
+      .collection<{ _id: string }>('distributed.locks')
+      .updateOne({ _id: 'a' }, { $set: { holder: 7 } });
+    expect(await statusOf(post({ name: 'a' }))).toBe(409);
   });
 
   it('empties the seat by force', async () => {
