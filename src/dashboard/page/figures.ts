@@ -21,14 +21,15 @@ export class Figures {
     }
   }
 
-  show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[]): void {
+  /** @param isCounting - Whether a change stream reports hand-overs and losses. */
+  show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[], isCounting: boolean): void {
     const last = handOvers.slice(-AVERAGED_S);
     const rate = last.reduce((sum, value) => sum + value, 0) / Math.max(1, last.length);
     this.#show('Locks', count(locks));
     this.#show('Held', count(held));
     this.#show('Waiting', count(waiting));
-    this.#show('Hand-overs a second', rate.toFixed(1));
-    this.#show('Leases lost', count(losses));
+    this.#show('Hand-overs a second', isCounting ? rate.toFixed(1) : '–');
+    this.#show('Leases lost', isCounting ? count(losses) : '–');
     this.#values.get('Leases lost')?.classList.toggle('bad', losses > 0);
     this.#sparkline.show(handOvers);
   }

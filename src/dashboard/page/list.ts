@@ -29,6 +29,9 @@ export interface ListKind<R extends Row> {
 /** Rows keep their order for so long after the pointer has moved over them: a row must not move away under a click. */
 const STILL_MS = 2_000;
 
+/** The most rows that stay, while the rows are still, after the list has lost them. */
+const MAX_GONE = 50;
+
 /** A table whose rows follow the messages of the server. Only what has changed is touched. */
 export class List<R extends Row> {
   readonly #kind: ListKind<R>;
@@ -47,6 +50,7 @@ export class List<R extends Row> {
   #order: readonly number[] = [];
   #matching = 0;
   #movedAtMs = -Infinity;
+  #mustArrange = false;
 
   constructor(kind: ListKind<R>) {
     this.#kind = kind;
@@ -68,13 +72,16 @@ export class List<R extends Row> {
   /** @param isWhole - Whether the message has every row that is shown. */
   receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
     this.#matching = matching;
+    // The rows of another filter, or of a new connection, must not wait below those of the one before.
+    this.#mustArrange ||= isWhole;
     if (order !== undefined || isWhole) this.#order = order ?? [];
     for (const row of rows) this.#viewOf(row.key).update(row);
   }
 
   /** Puts the rows in order, and shows the ages and times left. */
   render(nowMs: number, filter: string): void {
-    const isStill = this.#isStill;
+    const isStill = !this.#mustArrange && this.#isStill;
+    this.#mustArrange = false;
     this.#arrange(isStill);
     for (const view of this.#views.values()) {
       if (this.#visible.has(view.element) || view.details.isConnected) view.tick(nowMs);
@@ -123,16 +130,11 @@ export class List<R extends Row> {
   /** While the rows are still, rows that are no longer shown stay where they are, and new ones come last. */
   #arrange(isStill: boolean): void {
     const wanted = new Set(this.#order);
-    for (const [key, view] of this.#views) {
-      const isGone = !wanted.has(key);
-      view.element.classList.toggle('gone', isGone);
-      if (!isGone || (isStill && view.element.isConnected)) continue;
-      view.element.remove();
-      view.details.remove();
-      this.#watcher.unobserve(view.element);
-      this.#visible.delete(view.element);
-      this.#views.delete(key);
-    }
+    const gone = [...this.#views].filter(([key]) => !wanted.has(key));
+    for (const [key, { element }] of this.#views) element.classList.toggle('gone', !wanted.has(key));
+    const staysWhileStill = gone.filter(([, { element }]) => isStill && element.isConnected);
+    const kept = new Set(staysWhileStill.slice(-MAX_GONE).map(([key]) => key));
+    for (const [key, view] of gone) if (!kept.has(key) && !(isStill && isInUse(view))) this.#drop(key, view);
     const views = this.#order.flatMap((key) => this.#views.get(key) ?? []);
     if (isStill) {
       for (const { element } of views) if (!element.isConnected) this.#body.append(element);
@@ -141,10 +143,21 @@ export class List<R extends Row> {
     const placeOf = new Map<Element, number>(views.map(({ element }, place) => [element, place]));
     const stay = staying([...this.#body.children].flatMap((element) => placeOf.get(element) ?? []));
     let next: Element | null = null;
-    for (const [place, { element }] of [...views.entries()].reverse()) {
-      if (!element.isConnected || !stay.has(place)) this.#body.insertBefore(element, next);
+    for (const [place, { element, details }] of [...views.entries()].reverse()) {
+      if (!element.isConnected || !stay.has(place)) {
+        this.#body.insertBefore(element, next);
+        if (details.isConnected) element.after(details);
+      }
       next = element;
     }
+  }
+
+  #drop(key: number, { element, details }: RowView<R>): void {
+    element.remove();
+    details.remove();
+    this.#watcher.unobserve(element);
+    this.#visible.delete(element);
+    this.#views.delete(key);
   }
 
   #showEmpty(filter: string): void {
@@ -155,3 +168,7 @@ export class List<R extends Row> {
     this.#empty.replaceChildren(filter === '' ? this.#kind.empty() : none);
   }
 }
+
+/** Whether the row is open or has the focus. */
+const isInUse = ({ element, details }: RowView<Row>): boolean =>
+  details.isConnected || element.contains(document.activeElement);

@@ -28,7 +28,7 @@ export class LockRowView implements RowView<LockRow> {
   readonly #age = cell('Held for', 'number');
   readonly #left = cell('Time left', 'number');
   readonly #queue: HTMLTableCellElement;
-  readonly #wait = cell('Longest wait', 'number');
+  readonly #wait = cell('First waits', 'number');
   readonly #moves = cell('Hand-overs', 'number');
   readonly #losses = cell('Lost', 'number');
   #row: LockRow | undefined;

@@ -64,7 +64,17 @@ const says = (text: string) => (): Node => make('p', {}, text);
 
 const locks = new List<LockRow>({
   ...{ id: 'locks', title: 'Locks', sorted: 'most contended first' },
-  columns: ['Name', 'Kind', 'Held by', 'Held for', 'Time left', 'Waiting', 'Max. wait', 'Hand-overs', 'Lost'],
+  columns: [
+    'Name',
+    'Kind',
+    'Held by',
+    'Held for',
+    'Time left',
+    'Waiting',
+    'First waits',
+    'Hand-overs',
+    'Lost',
+  ],
   empty: emptyLocks,
   makeRow: (opened) => new LockRowView(false, mayRevoke ? revoke : null, opened),
 });
@@ -76,7 +86,7 @@ const elections = new List<LockRow>({
 });
 const jobs = new List<JobRow>({
   ...{ id: 'jobs', title: 'Jobs', sorted: 'by election' },
-  columns: ['Name', 'Last', 'Outcome', 'Next', 'Missed'],
+  columns: ['Job', 'Last', 'Outcome', 'Next', 'Missed'],
   empty: says('No job has run yet.'),
   makeRow: (opened) => new JobRowView(opened),
 });
@@ -88,7 +98,7 @@ function draw(): void {
   const nowMs = drawnAtMs + aheadMs;
   const filter = filterInput.value.trim();
   for (const list of [locks, elections, jobs]) list.render(nowMs, filter);
-  figures.show(latest.totals, latest.handOvers);
+  figures.show(latest.totals, latest.handOvers, latest.state !== 'polling');
   summarize(latest);
 }
 
@@ -111,7 +121,8 @@ function summarize({ totals, state: now, why }: BoardMessage): void {
   summarizedAtMs = performance.now();
   summary.dataset['state'] = now;
   const polling = now === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
-  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${count(totals.held)} held, ${counted(totals.waiting, 'waiter')}, ${counted(totals.losses, 'loss', 'losses')}.${polling}`;
+  const losses = now === 'polling' ? 'losses not counted' : counted(totals.losses, 'loss', 'losses');
+  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${count(totals.held)} held, ${counted(totals.waiting, 'waiter')}, ${losses}.${polling}`;
   write(summary, text);
 }
 
