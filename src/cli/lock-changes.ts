@@ -5,8 +5,8 @@ import type { Session } from './connection.js';
 const LOOK_MS = 500;
 
 /**
- * Yields the lock at once, and again whenever it may have changed: at each event of a change stream, and every half a
- * second. Without a change stream only the reads remain, so changes that follow each other fast are shown as one.
+ * Yields the lock at once, and again after a change that a change stream reports, or after half a second without one.
+ * Changes during one read are shown as one.
  */
 export async function* lockChanges(
   { db, collectionName, locks }: Session,

@@ -4,8 +4,8 @@ export const SEPARATE_FILES: readonly string[] = [
   'behaviour/holding/{heard-signals,kept-by-a-hold}.test.ts',
   'behaviour/primitives/unawaited-work.test.ts',
   'simulation/swarm.test.ts',
-  // They hear what a whole process publishes.
-  'behaviour/telemetry/diagnostics.test.ts',
+  // What is published, and whether anybody listens, is one for a whole process.
+  'behaviour/telemetry/{diagnostics,instrument,metrics,spans}.test.ts',
   // It replaces modules that other files have loaded.
   'behaviour/conformance/every-combination.test.ts',
 ];

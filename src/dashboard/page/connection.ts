@@ -1,12 +1,15 @@
 import type { BoardMessage } from '../wire.js';
 
-/** The pause before a new connection after the server has refused one. The browser itself repeats one that broke. */
+/** The pause after the server has refused a connection. If a connection breaks, the browser connects again by itself. */
 const AGAIN_MS = 2_000;
 
-/** The address of the page with a slash at its end, so that the others are beside it. The token of a command is in it. */
+/**
+ * The path of the page with a slash at its end: `events` and `revoke` follow it. If `leasehold dashboard` serves the page,
+ * the path has the secret of its URL.
+ */
 const base = `${location.pathname.replace(/\/$/, '')}/`;
 
-/** A path of the same dashboard. It keeps the query of the page, which may have what its `authorize` looks for. */
+/** A path of the same dashboard. It keeps the query of the page, because the option `authorize` may read it. */
 function addressOf(path: string, more: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(more)) query.set(name, value);

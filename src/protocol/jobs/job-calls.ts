@@ -83,7 +83,10 @@ export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 /** The answer to the first call of a job, if the document has the calls of `MAX_JOBS` other jobs already. */
 export const CALLS_FULL = 'full';
 
-/** The answer to a call that arrives after its `until`, if the last stored call still has the number `since`. */
+/**
+ * The answer of {@link call} to a call that arrives after its `until`. If a call has been stored since this process read
+ * the number `since`, the answer is the numbers instead.
+ */
 export const CALL_LATE = 'late';
 
 export function readCallNumbers(answer: string): { readonly asked: number; readonly claimed: number } {

@@ -4,7 +4,10 @@ import { Parameter, PathParameter } from './operators/compiler.js';
 import type { ParameterValue } from './operators/compiler.js';
 import { namesOf } from './field-paths.js';
 
-/** One source, as {@link Shapes} splits it: what was compiled for its shape, and its own constants and paths. */
+/**
+ * One expression or projection, as {@link Shapes} splits it: the compiled form of its shape, and its own constants and
+ * paths.
+ */
 export interface Shaped<Compiled> {
   readonly compiled: Compiled;
   readonly parameters: readonly ParameterValue[];
@@ -39,7 +42,7 @@ export class Shapes<Compiled> {
     if (this.#sort === 'projection' && isDocument(source)) reader.readProjection(source);
     else reader.readExpression(source, false);
     const { step, parameters, isSound } = reader;
-    // `compile` throws the error that the server reports first.
+    // The server refuses a path of this source. `compile` then throws the error that the server would report first.
     if (!isSound) return { compiled: this.#compile(source), parameters };
     if (step.compiled === undefined) {
       step.compiled = this.#compile(new Parameters().placedIn(source, this.#sort));
