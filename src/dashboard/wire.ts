@@ -84,10 +84,10 @@ export interface ListChange<R extends Row> {
  */
 export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
 
-/** Why the state is `polling`. */
+/** What the server sends to the page: the state, the totals, and the rows that are new or have changed. */
 export interface BoardMessage {
   readonly state: BoardState;
-  /** Why it polls. */
+  /** Why the state is `polling`; absent in every other state. */
   readonly why?: string | undefined;
   /** The server's time at the sending. */
   readonly now: number;

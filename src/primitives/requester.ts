@@ -79,7 +79,10 @@ export class Requester {
     return keepAlive(this.#acquire(target, options, 'acquire', this.#claiming(target)));
   }
 
-  /** Makes one try. The caller of this method must claim the grant, unless the hold has ended. */
+  /**
+   * Makes one try. If it is granted, the caller of this method must call `claim()` of the result, unless
+   * the hold has ended.
+   */
   tryUnclaimed<H extends LockHandle>(
     target: Target<H>,
     options: AcquireOptions | undefined,

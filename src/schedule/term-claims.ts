@@ -23,8 +23,9 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The server time at which the last claim outside a run began. `Infinity` if something other than the claim and its
-   * run has taken time since. If the oldest missed instant is at this time or later, the cause is `overrun`.
+   * The server time at which the last claim began that was not made during a run. `Infinity` if, since then, anything
+   * but that claim and its run has taken time. Instants that are missed from this time on are told with the reason
+   * `overrun`.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;

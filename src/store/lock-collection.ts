@@ -1,4 +1,5 @@
-// Folder `store`: the only folder that sends commands for locks to MongoDB.
+// Folder `store`: the only folder of the library that sends commands for locks to MongoDB. The command line has a change
+// stream of its own.
 
 import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';

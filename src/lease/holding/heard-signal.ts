@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 
 interface Watch {
-  /** The number of own keys of the new signal. Deriving another signal from the signal adds a key. */
+  /** How many own keys the signal had when it was made. `AbortSignal.any` of the signal adds a key to it. */
   readonly ownKeys: number;
   /** How many listeners `followSilently` has added. They do not make the signal heard. */
   uncounted: number;

@@ -130,7 +130,7 @@ export const LOGIC: Operators = {
   $ifNull: ifNull,
   $let: bind,
   $literal: (argument, scope, compile) => {
-    // The cache of shapes (`Shapes`) puts a parameter in place of the literal.
+    // `Shapes` caches compiled sources without their constants, so the argument may be a parameter.
     return isParameter(argument) ? compile(argument, scope) : () => argument;
   },
   $eq: binary('$eq', areEqual),
