@@ -61,6 +61,7 @@ class World {
     const context = {
       ...{ settings: SETTINGS, process: 'p', clock, report: () => undefined, collection, combiner },
       ...{ room: this.room, makeWay: () => undefined, closing: new AbortController().signal },
+      observation: { isOn: false, keepsTraces: false },
       releases: { giveBack: ({ id }: { id: string }) => this.givenBack.push(id) },
     } as unknown as AcquisitionContext;
     this.acquisition = new Acquisition(context, {
