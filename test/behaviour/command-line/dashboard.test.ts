@@ -22,7 +22,9 @@ async function statusOf(
       resolve(response.statusCode);
       response.destroy();
     });
-    sent.on('error', reject);
+    sent.on('error', (cause) => {
+      reject(new Error(`no answer to ${method} ${url} with ${JSON.stringify(headers)}`, { cause }));
+    });
     sent.end();
   });
 }
