@@ -20,7 +20,8 @@ async function statusOf(
   return await new Promise((resolve, reject) => {
     const sent = request(url, { headers, method, agent: false }, (response) => {
       resolve(response.statusCode);
-      response.destroy();
+      response.resume();
+      if (response.headers['content-type'] === 'text/event-stream') response.destroy();
     });
     sent.on('error', (cause) => {
       reject(new Error(`no answer to ${method} ${url} with ${JSON.stringify(headers)}`, { cause }));
