@@ -54,6 +54,12 @@ async function stopWriters(seed: number): Promise<RoundResult> {
   });
 }
 
+/** For the failure's message: every violation in words, because an assertion shortens the objects that it compares. */
+const violationsIn = (result: RoundResult): string =>
+  [...result.violations.map(({ invariant, what }) => `${invariant}: ${what}`), whereAndHow(result)].join(
+    '; ',
+  );
+
 describe('a failover', () => {
   failovers(started);
 });
@@ -68,7 +74,7 @@ describe.runIf(isLong)(
       for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
         const result = await stopWriters(seed);
         const { violations, sets } = result;
-        expect(violations, whereAndHow(result)).toEqual([]);
+        expect(violations, violationsIn(result)).toEqual([]);
         const { memory, fenced, transaction } = sets;
         console.log(`sets: ${JSON.stringify({ memory, fenced, transaction })}`);
         for (const { acknowledged, lost: gone } of [fenced, transaction]) {
@@ -109,7 +115,7 @@ describe('real processes that use every kind of lock at once, on three members',
       summary.take(result);
       tellLeftOut(result.missing);
       console.log([`seed ${result.seed}`, ...summary.lines()].join('\n'));
-      expect(result.violations, whereAndHow(result)).toEqual([]);
+      expect(result.violations, violationsIn(result)).toEqual([]);
       const faults = [...result.faults.values()].reduce((sum, count) => sum + count, 0);
       expect(faults).toBeGreaterThanOrEqual(LEAST_FAULTS);
       if (excused !== undefined) expect(excusedIn(result)).toContain(excused);
