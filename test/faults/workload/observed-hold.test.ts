@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 
+import { LockLostError } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
 import type { WorkerLine } from '../history.js';
 import type { Journal } from './journal.js';
@@ -20,4 +21,25 @@ it('a handle that was lost before its return is written down as a promise of no 
   } as unknown as Journal<WorkerLine>;
   new ObservedHold(lost as unknown as LockHandle, 1, { journal, time: realTime }).releasing();
   expect(lines[0]?.untilNs).toBe(lines[0]?.atNs);
+});
+
+it('a loss between the line of the grant and the first look at the signal is written down', () => {
+  const controller = new AbortController();
+  const lines: WorkerLine[] = [];
+  const handle = {
+    id: 'a',
+    fencingToken: 7,
+    isHeld: true,
+    remainingMs: 1_000,
+    // The process stood still until the lease was over: the signal is aborted when it is read.
+    get signal(): AbortSignal {
+      controller.abort(new LockLostError('a', 'expired'));
+      return controller.signal;
+    },
+  };
+  const journal = { write: (line: WorkerLine) => void lines.push(line) } as unknown as Journal<WorkerLine>;
+  const hold = new ObservedHold(handle as unknown as LockHandle, 1, { journal, time: realTime });
+  expect(lines.map(({ type }) => type)).toEqual(['granted', 'lost']);
+  hold.releasing();
+  hold.released(false);
 });

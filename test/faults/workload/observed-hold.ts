@@ -48,12 +48,20 @@ export class ObservedHold {
     journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs(BigInt(atNs)) }, atNs);
     // Also while it awaits something else, because the other processes have to wait for the last promise.
     this.#stopLooking = time.every(LOOK_EVERY_MS, () => this.look());
-    handle.signal.addEventListener('abort', () => {
-      const { why } = handle.signal.reason as LockLostError;
-      // The signal of a term also aborts when the leader ends the term, which is still held then.
-      if (why === 'released') this.#isParting = true;
-      else journal.write({ type: 'lost', ask, why });
-    });
+    const { signal } = handle;
+    // A process that stood still since the line of the grant finds the signal aborted, and no event follows.
+    const onAbort = (): void => {
+      this.#aborted(signal);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+  }
+
+  #aborted({ reason }: AbortSignal): void {
+    const { why } = reason as LockLostError;
+    // The signal of a term also aborts when the leader ends the term, which is still held then.
+    if (why === 'released') this.#isParting = true;
+    else this.#journal.write({ type: 'lost', ask: this.#ask, why });
   }
 
   /** Whether the hold is still good. */
