@@ -1,25 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
-import { LockProvider } from '../../../src/index.js';
-import type { LockProviderOptions } from '../../../src/index.js';
-import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
-import { untilSettled } from '../testing/fleet.js';
+import { useTelemetryWorld } from './telemetry-world.js';
 
 const EVENTS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
 
-let set: MemoryReplicaSet;
-let providers: LockProvider[];
-
-const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise);
-
-function provider(options: LockProviderOptions = {}): LockProvider {
-  const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, ...options });
-  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
-  return locks;
-}
+const world = useTelemetryWorld(43);
+const { until, provider } = world;
 
 interface Heard {
   readonly name: string;
@@ -47,23 +35,13 @@ function listen(): readonly Heard[] {
 
 const names = (heard: readonly Heard[]): readonly string[] => heard.map(({ name }) => name);
 
-beforeEach(() => {
-  set = new MemoryReplicaSet({ time: 'virtual', seed: 43 });
-  providers = [];
-});
-
-afterEach(async () => {
-  await until(Promise.all(providers.map((locks) => locks.close({ drainMs: 0 }))));
-  await set.close();
-});
-
 it('an acquire starts at the call and ends at the grant; a hold starts at the grant and ends at its release', async () => {
   const locks = provider();
   const heard = listen();
   const acquiring = locks.acquireMutex('a');
   expect(names(heard)).toEqual(['acquire start', 'acquire end']);
   const held = await until(acquiring);
-  await set.advance(1_000);
+  await world.set.advance(1_000);
   await until(held.release());
   expect(names(heard).slice(2)).toEqual([
     'acquire asyncStart',
@@ -98,15 +76,13 @@ it('an acquire without a grant is an error, with its result and its error', asyn
 });
 
 it('a loss is told, also of a hold that began before anybody listened', async () => {
-  const db = set.db('app');
-  const locks = new LockProvider(db, { leaseMs: 10_000 });
-  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
+  const db = world.set.db('app');
+  const locks = provider({}, db);
   const held = await until(locks.acquireMutex('a'));
   const heard = listen();
-  set.cut(db);
-  await set.advance(15_000);
-  set.heal(db);
+  world.set.cut(db);
+  await world.set.advance(15_000);
+  world.set.heal(db);
   expect(names(heard)).toEqual(['lost']);
   const { fencingToken } = held;
   expect(heard[0]?.message).toMatchObject({ lockName: 'a', kind: 'mutex', fencingToken, why: 'expired' });
@@ -117,7 +93,7 @@ it('a wake-up says how the waiter heard of its grant', async () => {
   const heard = listen();
   const held = await until(locks.acquireMutex('a'));
   const waiting = other.acquireMutex('a');
-  await set.advance(1_000);
+  await world.set.advance(1_000);
   await until(held.release());
   const next = await until(waiting);
   const wakeups = heard.filter(({ name }) => name === 'wakeups');
@@ -132,7 +108,7 @@ it('subscribers store nothing in documents', async () => {
   const locks = provider();
   listen();
   const held = await until(locks.acquireMutex('a'));
-  expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+  expect(JSON.stringify(world.set.documents())).not.toContain('traceparent');
   expect(held.isHeld).toBe(true);
 });
 
@@ -154,7 +130,7 @@ it('a subscriber that changes or freezes a message changes nothing in the librar
   });
   const heard = listen();
   const held = await until(locks.acquireMutex('a'));
-  expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+  expect(JSON.stringify(world.set.documents())).not.toContain('traceparent');
   await until(held.release());
   expect(heard.find(({ name }) => name === 'acquire asyncEnd')?.message).toMatchObject({ result: 'granted' });
   for (let round = 0; round < 2; round += 1) {

@@ -1,52 +1,20 @@
 import { context } from '@opentelemetry/api';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import type { CommandStartedEvent } from 'mongodb';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CommandStartedEvent, Db } from 'mongodb';
+import { describe, expect, it, vi } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import { observableOf } from '../../../src/observation.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
 import type { Instrumentable } from '../../../src/opentelemetry/index.js';
-import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { untilSettled } from '../testing/fleet.js';
 import { Recorder } from './recorder.js';
+import { useTelemetryWorld } from './telemetry-world.js';
 
-let set: MemoryReplicaSet;
-let recorder: Recorder;
-let providers: (LockProvider | QuorumLockProvider)[];
-
-const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise);
-
-function provider(): LockProvider {
-  const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, createIndexes: false });
-  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
-  return locks;
-}
-
-/** A quorum of three databases. */
-function quorum(): QuorumLockProvider {
-  const locks = new QuorumLockProvider(
-    ['q1', 'q2', 'q3'].map((name) => set.db(name)),
-    { leaseMs: 10_000 },
-  );
-  for (const event of ['lost', 'storeError', 'wakeups'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
-  return locks;
-}
-
-beforeEach(() => {
-  set = new MemoryReplicaSet({ time: 'virtual', seed: 44 });
-  recorder = new Recorder();
-  providers = [];
-});
-
-afterEach(async () => {
-  await until(Promise.all(providers.map((locks) => locks.close({ drainMs: 0 }))));
-  await set.close();
-});
+const world = useTelemetryWorld(44);
+const { until, provider } = world;
 
 const use = async (locks: Pick<LockProvider, 'createMutex'>): Promise<void> => {
   await until((await until(locks.createMutex('a').acquire())).release());
@@ -55,15 +23,15 @@ const use = async (locks: Pick<LockProvider, 'createMutex'>): Promise<void> => {
 describe('stop', () => {
   it('ends what is open, brings the counters to zero, and nothing is recorded afterwards', async () => {
     const [locks, other] = [provider(), provider()];
-    const stop = instrument(locks, recorder.providers);
+    const stop = instrument(locks, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     const elsewhere = await until(other.acquireMutex('b'));
     const waiting = locks.acquireMutex('b');
-    await set.advance(100);
+    await world.set.advance(100);
     stop();
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
-    expect(await recorder.counts('leasehold.waits')).toEqual({ mutex: 0 });
-    expect(recorder.spans().map(({ name }) => name)).toEqual([
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
+    expect(await world.recorder.counts('leasehold.waits')).toEqual({ mutex: 0 });
+    expect(world.recorder.spans().map(({ name }) => name)).toEqual([
       'leasehold.acquire',
       'leasehold.acquire',
       'leasehold.hold',
@@ -73,22 +41,22 @@ describe('stop', () => {
     await until((await until(waiting)).release());
     stop();
     await use(locks);
-    expect(recorder.spans()).toHaveLength(3);
-    expect(await recorder.points('leasehold.hold.duration')).toEqual([]);
-    expect((await recorder.points('leasehold.acquire.duration'))[0]?.count).toBe(1);
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
-    expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+    expect(world.recorder.spans()).toHaveLength(3);
+    expect(await world.recorder.points('leasehold.hold.duration')).toEqual([]);
+    expect((await world.recorder.points('leasehold.acquire.duration'))[0]?.count).toBe(1);
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
+    expect(JSON.stringify(world.set.documents())).not.toContain('traceparent');
   });
 
   it('may come before the end of a hold that another instrumentation sees to its end', async () => {
     const locks = provider();
-    const stop = instrument(locks, recorder.providers);
+    const stop = instrument(locks, world.recorder.providers);
     const second = new Recorder();
     instrument(locks, second.providers);
     const held = await until(locks.acquireMutex('a'));
     stop();
     await until(held.release());
-    expect(await recorder.points('leasehold.hold.duration')).toEqual([]);
+    expect(await world.recorder.points('leasehold.hold.duration')).toEqual([]);
     expect((await second.points('leasehold.hold.duration'))[0]?.count).toBe(1);
     expect(second.spans('leasehold.hold')).toHaveLength(1);
   });
@@ -97,28 +65,28 @@ describe('stop', () => {
 it('a provider is recorded where it was instrumented, and no other provider is', async () => {
   const [first, second, neither] = [provider(), provider(), provider()];
   const other = new Recorder();
-  instrument(first, recorder.providers);
+  instrument(first, world.recorder.providers);
   instrument(second, other.providers);
   await use(first);
   await use(second);
   await use(second);
   await use(neither);
-  expect((await recorder.points('leasehold.acquire.duration'))[0]?.count).toBe(1);
+  expect((await world.recorder.points('leasehold.acquire.duration'))[0]?.count).toBe(1);
   expect((await other.points('leasehold.acquire.duration'))[0]?.count).toBe(2);
-  expect([recorder, other].map((each) => each.spans('leasehold.hold').length)).toEqual([1, 2]);
+  expect([world.recorder, other].map((each) => each.spans('leasehold.hold').length)).toEqual([1, 2]);
 });
 
 it('holds and requests from before the instrumentation are not counted down', async () => {
   const locks = provider();
   const held = await until(locks.acquireMutex('a'));
   const waiting = locks.acquireMutex('a');
-  await set.advance(100);
-  instrument(locks, recorder.providers);
+  await world.set.advance(100);
+  instrument(locks, world.recorder.providers);
   await until(held.release());
   await until((await until(waiting)).release());
-  expect(await recorder.points('leasehold.holds')).toEqual([]);
-  expect(await recorder.points('leasehold.waits')).toEqual([]);
-  expect(recorder.spans()).toEqual([]);
+  expect(await world.recorder.points('leasehold.holds')).toEqual([]);
+  expect(await world.recorder.points('leasehold.waits')).toEqual([]);
+  expect(world.recorder.spans()).toEqual([]);
 });
 
 it('an unobserved provider sends exactly what it sends without telemetry', async () => {
@@ -147,10 +115,10 @@ it('an unobserved provider sends exactly what it sends without telemetry', async
   };
   const plain = await sent(() => undefined);
   const stopped = await sent((locks) => {
-    instrument(locks, recorder.providers)();
+    instrument(locks, world.recorder.providers)();
   });
   const instrumented = await sent((locks) => {
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
   });
   expect(stopped).toBe(plain);
   expect(instrumented).not.toBe(plain);
@@ -159,33 +127,28 @@ it('an unobserved provider sends exactly what it sends without telemetry', async
 
 describe('a quorum', () => {
   it('has requests, holds and losses of its own, and the extensions and streams of its stores', async () => {
-    const sets = [set, ...[1, 2].map((more) => new MemoryReplicaSet({ time: set, seed: 44 + more }))];
+    const sets = [
+      world.set,
+      ...[1, 2].map((more) => new MemoryReplicaSet({ time: world.set, seed: 44 + more })),
+    ];
     whenTestEnds(async () => {
-      await until(Promise.all(providers.splice(0).map((locks) => locks.close({ drainMs: 0 }))));
+      await world.closeProviders();
       for (const each of sets.slice(1).reverse()) await each.close();
     });
-    const [locks, other] = [0, 1].map(() => {
-      const made = new QuorumLockProvider(
-        sets.map((each) => each.db('app')),
-        { leaseMs: 10_000 },
-      );
-      for (const event of ['lost', 'storeError', 'wakeups'] as const) made.on(event, () => undefined);
-      providers.push(made);
-      return made;
-    }) as [QuorumLockProvider, QuorumLockProvider];
-    const stop = instrument(locks, recorder.providers);
+    const connect = (): readonly Db[] => sets.map((each) => each.db('app'));
+    const [locks, other] = [world.quorum(connect()), world.quorum(connect())];
+    const stop = instrument(locks, world.recorder.providers);
     const held = await until(locks.createMutex('a').acquire());
     const read = await until(locks.createReaderWriterLock('b').acquireRead());
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 1, 'reader-writer': 1 });
-    await set.advance(8_000);
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 1, 'reader-writer': 1 });
+    await world.set.advance(8_000);
     await until(Promise.all([held.release(), read.release()]));
     const foreign = await until(other.createMutex('a').acquire());
     expect(await until(locks.createMutex('a').tryAcquire())).toBeNull();
     await until(foreign.release());
-    const results = (await recorder.points('leasehold.acquire.duration')).map(({ attributes, count }) => [
-      attributes,
-      count,
-    ]);
+    const results = (await world.recorder.points('leasehold.acquire.duration')).map(
+      ({ attributes, count }) => [attributes, count],
+    );
     expect(results).toHaveLength(3);
     expect(results).toEqual(
       expect.arrayContaining([
@@ -195,16 +158,16 @@ describe('a quorum', () => {
       ]),
     );
     expect(
-      (await recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes),
+      (await world.recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes),
     ).toHaveLength(2);
-    expect((await recorder.points('leasehold.extension.duration'))[0]?.count).toBeGreaterThanOrEqual(3);
-    expect(recorder.spans('leasehold.hold')).toHaveLength(2);
-    expect(await recorder.points('leasehold.streams')).toHaveLength(1);
+    expect((await world.recorder.points('leasehold.extension.duration'))[0]?.count).toBeGreaterThanOrEqual(3);
+    expect(world.recorder.spans('leasehold.hold')).toHaveLength(2);
+    expect(await world.recorder.points('leasehold.streams')).toHaveLength(1);
     const lost = await until(locks.createMutex('c').acquire());
     await until(locks.close({ drainMs: 0 }));
     expect(lost.isHeld).toBe(false);
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0, 'reader-writer': 0 });
-    const ends = (await recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes);
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0, 'reader-writer': 0 });
+    const ends = (await world.recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes);
     expect(ends).toContainEqual({ 'leasehold.kind': 'mutex', 'leasehold.ended_by': 'closing' });
     stop();
   });
@@ -214,8 +177,11 @@ describe.each(['LockProvider', 'QuorumLockProvider'])(
   'a hold of a %s that is lost before its caller has it',
   (type) => {
     it('leaves no open span and is not counted, but its loss is', async () => {
-      const locks = type === 'LockProvider' ? provider() : quorum();
-      instrument(locks, recorder.providers);
+      const locks =
+        type === 'LockProvider'
+          ? provider()
+          : world.quorum(['q1', 'q2', 'q3'].map((name) => world.set.db(name)));
+      instrument(locks, world.recorder.providers);
       const observable = observableOf(locks);
       const { clock } = observable;
       const now = clock.nowMs.bind(clock);
@@ -231,9 +197,9 @@ describe.each(['LockProvider', 'QuorumLockProvider'])(
       const held = await until(locks.createMutex('a').acquire());
       expect(held.isHeld).toBe(false);
       vi.restoreAllMocks();
-      expect((await recorder.points('leasehold.losses')).map(({ value }) => value)).toEqual([1]);
-      expect(await recorder.points('leasehold.holds')).toEqual([]);
-      const [hold, ...others] = recorder.spans('leasehold.hold');
+      expect((await world.recorder.points('leasehold.losses')).map(({ value }) => value)).toEqual([1]);
+      expect(await world.recorder.points('leasehold.holds')).toEqual([]);
+      const [hold, ...others] = world.recorder.spans('leasehold.hold');
       expect(others).toEqual([]);
       expect(hold?.attributes).toMatchObject({
         'leasehold.ended_by': 'loss',
@@ -257,14 +223,14 @@ describe('telemetry that throws', () => {
       warned.mockRestore();
     });
     const locks = provider();
-    instrument(locks, { ...recorder.providers, ...(options as object) });
+    instrument(locks, { ...world.recorder.providers, ...(options as object) });
     const job = locks.createScheduledJob('j', { everyMs: 1_000, run: () => undefined });
     const completed = vi.fn();
     job.on('completed', completed);
     job.on('missed', () => undefined);
     await use(locks);
     await until(job.start());
-    await set.advance(2_500);
+    await world.set.advance(2_500);
     await until(job.stop());
     expect(completed).toHaveBeenCalled();
     expect(warned.mock.calls.map(([message]) => message)).toEqual([
@@ -282,14 +248,14 @@ it('a job runs once even if the context manager throws, and its error is a warni
     vi.restoreAllMocks();
   });
   const locks = provider();
-  instrument(locks, recorder.providers);
+  instrument(locks, world.recorder.providers);
   const run = vi.fn();
   const job = locks.createScheduledJob('j', { everyMs: 1_000, run });
   const [completed, failed] = [vi.fn(), vi.fn()];
   job.on('completed', completed);
   job.on('failed', failed);
   await until(job.start());
-  await set.advance(3_500);
+  await world.set.advance(3_500);
   await until(job.stop());
   expect(failed).not.toHaveBeenCalled();
   expect(run).toHaveBeenCalled();
@@ -318,7 +284,7 @@ describe('a wrong argument', () => {
   });
 
   it('the types are those of the API', () => {
-    const { tracerProvider, meterProvider } = recorder.providers;
+    const { tracerProvider, meterProvider } = world.recorder.providers;
     expect<TracerProvider>(tracerProvider).toBeDefined();
     expect<MeterProvider>(meterProvider).toBeDefined();
   });
@@ -328,6 +294,6 @@ it('works with the global providers of the API, which record nothing by default'
   const locks = provider();
   const stop = instrument(locks);
   await use(locks);
-  expect(JSON.stringify(set.documents())).not.toContain('traceparent');
+  expect(JSON.stringify(world.set.documents())).not.toContain('traceparent');
   stop();
 });

@@ -1,40 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
-import { LockProvider } from '../../../src/index.js';
-import type { LockProviderOptions } from '../../../src/index.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
 import { VERSION } from '../../../src/opentelemetry/version.js';
-import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import manifest from '../../../package.json' with { type: 'json' };
-import { untilSettled } from '../testing/fleet.js';
-import { Recorder } from './recorder.js';
+import { useTelemetryWorld } from './telemetry-world.js';
 
-let set: MemoryReplicaSet;
-let recorder: Recorder;
-let providers: LockProvider[];
-
-const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise);
-
-function provider(options: LockProviderOptions = {}): LockProvider {
-  const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, ...options });
-  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
-  return locks;
-}
-
-beforeEach(() => {
-  set = new MemoryReplicaSet({ time: 'virtual', seed: 41 });
-  recorder = new Recorder();
-  providers = [];
-});
-
-afterEach(async () => {
-  await until(Promise.all(providers.map((locks) => locks.close({ drainMs: 0 }))));
-  await set.close();
-});
+const world = useTelemetryWorld(41);
+const { until, provider } = world;
 
 const acquires = async (): Promise<readonly (readonly [object, number | undefined])[]> =>
-  (await recorder.points('leasehold.acquire.duration')).map(({ attributes, count }) => [attributes, count]);
+  (await world.recorder.points('leasehold.acquire.duration')).map(({ attributes, count }) => [
+    attributes,
+    count,
+  ]);
 
 describe('leasehold.acquire.duration', () => {
   const mutexResult = (result: string): object => ({ 'leasehold.kind': 'mutex', 'leasehold.result': result });
@@ -42,18 +20,18 @@ describe('leasehold.acquire.duration', () => {
   it('has the result of each call: granted, busy, timeout and aborted', async () => {
     const locks = provider();
     const other = provider();
-    instrument(other, recorder.providers);
+    instrument(other, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     expect(await until(other.tryAcquireMutex('a'))).toBeNull();
     expect(await until(other.tryAcquireMutex('a', { timeoutMs: 1_000 }))).toBeNull();
     await expect(until(other.acquireMutex('a', { timeoutMs: 500 }))).rejects.toThrow('was not granted');
     const controller = new AbortController();
     const aborted = other.acquireMutex('a', { signal: controller.signal });
-    await set.advance(100);
+    await world.set.advance(100);
     controller.abort();
     await expect(until(aborted)).rejects.toThrow('aborted');
     const waiting = other.acquireMutex('a');
-    await set.advance(2_000);
+    await world.set.advance(2_000);
     await until(held.release());
     await until((await until(waiting)).release());
     const results = await acquires();
@@ -66,7 +44,7 @@ describe('leasehold.acquire.duration', () => {
         [mutexResult('granted'), 1],
       ]),
     );
-    const granted = (await recorder.points('leasehold.acquire.duration')).find(
+    const granted = (await world.recorder.points('leasehold.acquire.duration')).find(
       ({ attributes }) => (attributes as Record<string, unknown>)['leasehold.result'] === 'granted',
     );
     expect(granted?.value).toBeGreaterThanOrEqual(2);
@@ -75,7 +53,7 @@ describe('leasehold.acquire.duration', () => {
 
   it('names the class of any other error', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     await expect(until(locks.createReaderWriterLock('a').acquireRead())).rejects.toThrow();
     await until(held.release());
@@ -92,7 +70,7 @@ describe('leasehold.acquire.duration', () => {
 
   it('counts each lock of acquireAll, and none that a wrong option keeps from being asked for', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const [first, second] = [locks.createMutex('a'), locks.createReaderWriterLock('b')];
     const all = await until(locks.acquireAll([{ mutex: first }, { write: second }]));
     await until(all.release());
@@ -105,21 +83,21 @@ describe('leasehold.acquire.duration', () => {
         [{ 'leasehold.kind': 'reader-writer', 'leasehold.mode': 'write', 'leasehold.result': 'granted' }, 1],
       ]),
     );
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0, 'reader-writer': 0 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0, 'reader-writer': 0 });
   });
 });
 
 describe('leasehold.hold.duration', () => {
   const ends = async (): Promise<readonly object[]> =>
-    (await recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes);
+    (await world.recorder.points('leasehold.hold.duration')).map(({ attributes }) => attributes);
 
   it('ends by a release, with the time that the lock was held', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const held = await until(locks.createReaderWriterLock('a').acquireWrite());
-    await set.advance(3_000);
+    await world.set.advance(3_000);
     await until(held.release());
-    const [point] = await recorder.points('leasehold.hold.duration');
+    const [point] = await world.recorder.points('leasehold.hold.duration');
     expect(point?.attributes).toEqual({
       'leasehold.kind': 'reader-writer',
       'leasehold.mode': 'write',
@@ -127,48 +105,46 @@ describe('leasehold.hold.duration', () => {
     });
     expect(point?.value).toBeGreaterThanOrEqual(3);
     expect(point?.value).toBeLessThan(4);
-    expect(await recorder.points('leasehold.losses')).toEqual([]);
+    expect(await world.recorder.points('leasehold.losses')).toEqual([]);
   });
 
   it('ends by a loss, which is counted with its cause', async () => {
-    const db = set.db('app');
-    const locks = new LockProvider(db, { leaseMs: 10_000 });
-    providers.push(locks);
-    for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-    instrument(locks, recorder.providers);
+    const db = world.set.db('app');
+    const locks = provider({}, db);
+    instrument(locks, world.recorder.providers);
     const lost = await until(locks.acquireMutex('a'));
-    set.cut(db);
-    await set.advance(15_000);
-    set.heal(db);
+    world.set.cut(db);
+    await world.set.advance(15_000);
+    world.set.heal(db);
     expect(lost.isHeld).toBe(false);
     expect(await ends()).toEqual([{ 'leasehold.kind': 'mutex', 'leasehold.ended_by': 'loss' }]);
-    expect(await recorder.points('leasehold.losses')).toEqual([
+    expect(await world.recorder.points('leasehold.losses')).toEqual([
       { attributes: { 'leasehold.kind': 'mutex', 'leasehold.loss.why': 'expired' }, value: 1 },
     ]);
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
   });
 
   it('ends by a loss if the release finds no lease', async () => {
     const [locks, operator] = [provider(), provider()];
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     await until(operator.revoke('a', { force: true }));
     expect(held.isHeld).toBe(true);
     expect(await until(held.release())).toBe(false);
     expect(await ends()).toEqual([{ 'leasehold.kind': 'mutex', 'leasehold.ended_by': 'loss' }]);
-    expect(await recorder.points('leasehold.losses')).toEqual([
+    expect(await world.recorder.points('leasehold.losses')).toEqual([
       { attributes: { 'leasehold.kind': 'mutex', 'leasehold.loss.why': 'revoked' }, value: 1 },
     ]);
   });
 
   it('ends by the closing of its provider', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     await until(locks.close({ drainMs: 100 }));
     expect(held.isHeld).toBe(false);
     expect(await ends()).toEqual([{ 'leasehold.kind': 'mutex', 'leasehold.ended_by': 'closing' }]);
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0 });
   });
 
   it('counts each reader of a kept read, and keeps the mode of the grant through an upgrade', async () => {
@@ -177,20 +153,20 @@ describe('leasehold.hold.duration', () => {
     // The process keeps a read once its change stream is open and an answer has shown that nobody waits.
     for (let round = 0; round < 3; round += 1) {
       await until((await until(shelf.acquireRead())).release());
-      await set.advance(500);
+      await world.set.advance(500);
     }
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const first = await until(shelf.acquireRead());
     const second = await until(shelf.acquireRead());
     expect(second.fencingToken).toBe(first.fencingToken);
-    expect(await recorder.counts('leasehold.holds')).toEqual({ 'reader-writer': 2 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ 'reader-writer': 2 });
     await until(first.release());
     await until(second.release());
     const upgradeable = await until(shelf.acquireUpgradeableRead());
     await until(upgradeable.upgrade());
     await until(upgradeable.release());
-    expect(await recorder.counts('leasehold.holds')).toEqual({ 'reader-writer': 0 });
-    const points = await recorder.points('leasehold.hold.duration');
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ 'reader-writer': 0 });
+    const points = await world.recorder.points('leasehold.hold.duration');
     expect(points.map(({ attributes, count }) => [attributes, count])).toEqual([
       [expect.objectContaining({ 'leasehold.mode': 'read' }), 2],
       [expect.objectContaining({ 'leasehold.mode': 'upgradeable' }), 1],
@@ -201,39 +177,39 @@ describe('leasehold.hold.duration', () => {
 describe('what exists now', () => {
   it('is counted, and returns to zero', async () => {
     const [locks, other] = [provider(), provider()];
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     const free = await until(other.acquireMutex('a'));
     const waiting = locks.acquireMutex('a');
     const permit = await until(locks.createSemaphore('s', 3).acquire());
-    await set.advance(100);
-    expect(await recorder.counts('leasehold.waits')).toEqual({ mutex: 1, semaphore: 0 });
-    expect(await recorder.counts('leasehold.holds')).toEqual({ semaphore: 1 });
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
+    await world.set.advance(100);
+    expect(await world.recorder.counts('leasehold.waits')).toEqual({ mutex: 1, semaphore: 0 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ semaphore: 1 });
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
     await until(free.release());
     const held = await until(waiting);
-    expect(await recorder.counts('leasehold.waits')).toEqual({ mutex: 0, semaphore: 0 });
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 1, semaphore: 1 });
+    expect(await world.recorder.counts('leasehold.waits')).toEqual({ mutex: 0, semaphore: 0 });
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 1, semaphore: 1 });
     await until(Promise.all([held.release(), permit.release()]));
     await until(locks.close());
-    expect(await recorder.counts('leasehold.holds')).toEqual({ mutex: 0, semaphore: 0 });
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 0 }]);
+    expect(await world.recorder.counts('leasehold.holds')).toEqual({ mutex: 0, semaphore: 0 });
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 0 }]);
   });
 });
 
 describe('leasehold.streams', () => {
   it('is the sum over the providers of one meter, and 0 when none is left', async () => {
     const [first, second, other] = [provider(), provider(), provider()];
-    const stops = [first, second].map((locks) => instrument(locks, recorder.providers));
+    const stops = [first, second].map((locks) => instrument(locks, world.recorder.providers));
     const held = await until(Promise.all(['a', 'b'].map((name) => other.acquireMutex(name))));
     const waiting = Promise.all([first.acquireMutex('a'), second.acquireMutex('b')]);
-    await set.advance(1_000);
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 2 }]);
+    await world.set.advance(1_000);
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 2 }]);
     stops[1]?.();
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
     stops[0]?.();
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 0 }]);
-    instrument(second, recorder.providers);
-    expect(await recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 0 }]);
+    instrument(second, world.recorder.providers);
+    expect(await world.recorder.points('leasehold.streams')).toEqual([{ attributes: {}, value: 1 }]);
     await until(Promise.all(held.map((each) => each.release())));
     await until(Promise.all((await until(waiting)).map((each) => each.release())));
   });
@@ -241,7 +217,7 @@ describe('leasehold.streams', () => {
 
 describe('leasehold.handover.duration', () => {
   const heard = async (): Promise<readonly (readonly [object, number | undefined, number])[]> =>
-    (await recorder.points('leasehold.handover.duration')).map(({ attributes, count, value }) => [
+    (await world.recorder.points('leasehold.handover.duration')).map(({ attributes, count, value }) => [
       attributes,
       count,
       value,
@@ -249,10 +225,10 @@ describe('leasehold.handover.duration', () => {
 
   it('says that an event told the waiter, and how long that took', async () => {
     const [locks, other] = [provider(), provider()];
-    instrument(other, recorder.providers);
+    instrument(other, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     const waiting = other.acquireMutex('a');
-    await set.advance(1_000);
+    await world.set.advance(1_000);
     await until(held.release());
     await until((await until(waiting)).release());
     const [first, ...more] = await heard();
@@ -264,35 +240,33 @@ describe('leasehold.handover.duration', () => {
 
   it('says that a poll told the waiter, where there is no change stream', async () => {
     const [locks, other] = [provider(), provider({ wakeups: 'polling' })];
-    instrument(other, recorder.providers);
+    instrument(other, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     const waiting = other.acquireMutex('a');
-    await set.advance(2_100);
+    await world.set.advance(2_100);
     await until(held.release());
     await until((await until(waiting)).release());
     expect((await heard()).map((each) => each.slice(0, 2))).toEqual([[{ 'leasehold.heard_by': 'poll' }, 1]]);
   });
 
   it('says that a look found the grant, after the death of the holder', async () => {
-    const dead = set.db('app');
-    const locks = new LockProvider(dead, { leaseMs: 10_000 });
-    for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-    providers.push(locks);
+    const dead = world.set.db('app');
+    const locks = provider({}, dead);
     const other = provider({ wakeups: 'polling' });
-    instrument(other, recorder.providers);
+    instrument(other, world.recorder.providers);
     const lost = await until(locks.acquireMutex('a'));
     const waiting = other.acquireMutex('a');
-    await set.advance(1_000);
-    set.cut(dead);
+    await world.set.advance(1_000);
+    world.set.cut(dead);
     await until((await until(waiting)).release());
-    set.heal(dead);
+    world.set.heal(dead);
     expect(lost.isHeld).toBe(false);
     expect((await heard()).map((each) => each.slice(0, 2))).toEqual([[{ 'leasehold.heard_by': 'look' }, 1]]);
   });
 
   it('is not recorded for a grant at once', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     await until((await until(locks.acquireMutex('a'))).release());
     expect(await heard()).toEqual([]);
   });
@@ -300,11 +274,11 @@ describe('leasehold.handover.duration', () => {
 
 it('extensions have their duration, and each lease the share that was left of it', async () => {
   const locks = provider();
-  instrument(locks, recorder.providers);
+  instrument(locks, world.recorder.providers);
   const held = await until(Promise.all(['a', 'b'].map((name) => locks.acquireMutex(name))));
-  await set.advance(10_000);
-  const [batches] = await recorder.points('leasehold.extension.duration');
-  const [shares] = await recorder.points('leasehold.lease.remaining_ratio');
+  await world.set.advance(10_000);
+  const [batches] = await world.recorder.points('leasehold.extension.duration');
+  const [shares] = await world.recorder.points('leasehold.lease.remaining_ratio');
   expect(batches?.count).toBeGreaterThanOrEqual(2);
   expect(shares?.count).toBeGreaterThanOrEqual(4);
   const mean = (shares?.value ?? 0) / (shares?.count ?? 1);
@@ -315,56 +289,56 @@ it('extensions have their duration, and each lease the share that was left of it
 
 it('a lease that is released while its extension is in flight has no share', async () => {
   const locks = provider();
-  instrument(locks, recorder.providers);
+  instrument(locks, world.recorder.providers);
   const held = await until(locks.acquireMutex('a'));
-  set.delayReplies(1_500);
-  await set.advance(4_000);
+  world.set.delayReplies(1_500);
+  await world.set.advance(4_000);
   await until(held.release());
-  set.delayReplies(0);
-  await set.advance(5_000);
-  expect((await recorder.points('leasehold.extension.duration'))[0]?.count).toBe(1);
-  expect(await recorder.points('leasehold.lease.remaining_ratio')).toEqual([]);
+  world.set.delayReplies(0);
+  await world.set.advance(5_000);
+  expect((await world.recorder.points('leasehold.extension.duration'))[0]?.count).toBe(1);
+  expect(await world.recorder.points('leasehold.lease.remaining_ratio')).toEqual([]);
 });
 
 it('a lease that is being revoked has no share, because it is not extended', async () => {
   const [locks, operator] = [provider(), provider()];
-  instrument(locks, recorder.providers);
+  instrument(locks, world.recorder.providers);
   const held = await until(locks.acquireMutex('a'));
   const revoking = operator.revoke('a');
-  await set.advance(4_000);
+  await world.set.advance(4_000);
   expect(held.releaseRequested.aborted).toBe(true);
-  await set.advance(4_000);
-  expect((await recorder.points('leasehold.extension.duration'))[0]?.count).toBeGreaterThan(1);
+  await world.set.advance(4_000);
+  expect((await world.recorder.points('leasehold.extension.duration'))[0]?.count).toBeGreaterThan(1);
   // The answer that tells of the revocation is the last one with a share.
-  expect((await recorder.points('leasehold.lease.remaining_ratio'))[0]?.count).toBe(1);
+  expect((await world.recorder.points('leasehold.lease.remaining_ratio'))[0]?.count).toBe(1);
   await until(held.release());
   await until(revoking);
 });
 
 it('groupOf makes an attribute of the name, and no metric has the name itself', async () => {
   const locks = provider();
-  instrument(locks, { ...recorder.providers, groupOf: (name) => name.split(':')[0] ?? '' });
+  instrument(locks, { ...world.recorder.providers, groupOf: (name) => name.split(':')[0] ?? '' });
   await until((await until(locks.acquireMutex('invoice:42'))).release());
-  const points = await recorder.points('leasehold.acquire.duration');
+  const points = await world.recorder.points('leasehold.acquire.duration');
   expect(points.map(({ attributes }) => attributes)).toEqual([
     { 'leasehold.kind': 'mutex', 'leasehold.result': 'granted', 'leasehold.lock.group': 'invoice' },
   ]);
-  expect(JSON.stringify(await recorder.metrics())).not.toContain('invoice:42');
+  expect(JSON.stringify(await world.recorder.metrics())).not.toContain('invoice:42');
 });
 
 it('every metric has its unit and kind, and the scope the version of the package', async () => {
   expect(VERSION).toBe(manifest.version);
   const locks = provider();
-  instrument(locks, recorder.providers);
+  instrument(locks, world.recorder.providers);
   const other = provider();
   const held = await until(other.acquireMutex('a'));
   const waiting = locks.acquireMutex('a');
-  await set.advance(5_000);
+  await world.set.advance(5_000);
   await until(held.release());
   await until(waiting);
-  await set.advance(5_000);
+  await world.set.advance(5_000);
   await until(locks.close({ drainMs: 0 }));
-  const units = (await recorder.metrics()).map(({ descriptor }) => [descriptor.name, descriptor.unit]);
+  const units = (await world.recorder.metrics()).map(({ descriptor }) => [descriptor.name, descriptor.unit]);
   expect(Object.fromEntries(units)).toEqual({
     'leasehold.acquire.duration': 's',
     'leasehold.hold.duration': 's',

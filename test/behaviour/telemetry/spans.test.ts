@@ -2,31 +2,18 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { LockProvider } from '../../../src/index.js';
-import type { LockProviderOptions } from '../../../src/index.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
-import { MemoryReplicaSet } from '../../../src/testing/index.js';
-import { untilSettled } from '../testing/fleet.js';
-import { Recorder, toSeconds } from './recorder.js';
+import { toSeconds } from './recorder.js';
+import { useTelemetryWorld } from './telemetry-world.js';
 
-let set: MemoryReplicaSet;
-let recorder: Recorder;
-let providers: LockProvider[];
-
-const until = <T>(promise: Promise<T>): Promise<T> => untilSettled(set, promise);
-
-function provider(options: LockProviderOptions = {}): LockProvider {
-  const locks = new LockProvider(set.db('app'), { leaseMs: 10_000, ...options });
-  for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-  providers.push(locks);
-  return locks;
-}
+const world = useTelemetryWorld(42);
+const { until, provider } = world;
 
 /** The `traceparent` of the only holder of this mutex. */
 function storedTrace(name: string): unknown {
-  const found = set.documents().find(({ _id }) => _id === name) as
+  const found = world.set.documents().find(({ _id }) => _id === name) as
     { readonly holder?: Readonly<Record<string, unknown>> | null } | undefined;
   return found?.holder?.['traceparent'];
 }
@@ -41,30 +28,19 @@ afterAll(() => {
   context.disable();
 });
 
-beforeEach(() => {
-  set = new MemoryReplicaSet({ time: 'virtual', seed: 42 });
-  recorder = new Recorder();
-  providers = [];
-});
-
-afterEach(async () => {
-  await until(Promise.all(providers.map((locks) => locks.close({ drainMs: 0 }))));
-  await set.close();
-});
-
 describe('the spans of a lock', () => {
   it('one for the acquire and one for the hold, both below the span of the caller, one after the other', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
-    const caller = recorder.providers.tracerProvider.getTracer('test').startSpan('caller');
+    instrument(locks, world.recorder.providers);
+    const caller = world.recorder.providers.tracerProvider.getTracer('test').startSpan('caller');
     const held = await context.with(trace.setSpan(ROOT_CONTEXT, caller), () =>
       until(locks.acquireMutex('a')),
     );
     await until(held.release());
-    const [acquire] = recorder.spans('leasehold.acquire');
-    const [hold] = recorder.spans('leasehold.hold');
+    const [acquire] = world.recorder.spans('leasehold.acquire');
+    const [hold] = world.recorder.spans('leasehold.hold');
     if (acquire === undefined || hold === undefined) throw new Error('a span is missing');
-    expect(recorder.spans()).toHaveLength(2);
+    expect(world.recorder.spans()).toHaveLength(2);
     for (const span of [acquire, hold]) {
       expect(span.kind).toBe(SpanKind.INTERNAL);
       expect(span.parentSpanContext?.spanId).toBe(caller.spanContext().spanId);
@@ -84,20 +60,20 @@ describe('the spans of a lock', () => {
 
   it('the hold links to the hold that handed over, whose trace context its lease stored', async () => {
     const [first, second] = [provider(), provider()];
-    instrument(first, recorder.providers);
-    instrument(second, recorder.providers);
+    instrument(first, world.recorder.providers);
+    instrument(second, world.recorder.providers);
     const held = await until(first.acquireMutex('a'));
     const stored = storedTrace('a');
     expect(stored).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     expect(Buffer.byteLength(String(stored))).toBeLessThanOrEqual(55);
     const waiting = second.acquireMutex('a');
-    await set.advance(1_000);
+    await world.set.advance(1_000);
     await until(held.release());
     const next = await until(waiting);
     expect(storedTrace('a')).not.toBe(stored);
     expect(storedTrace('a')).toMatch(/^00-/);
     await until(next.release());
-    const [from, to] = recorder.spans('leasehold.hold');
+    const [from, to] = world.recorder.spans('leasehold.hold');
     if (from === undefined || to === undefined) throw new Error('a span is missing');
     const { traceId, spanId } = from.spanContext();
     expect(stored).toBe(`00-${traceId}-${spanId}-01`);
@@ -108,16 +84,16 @@ describe('the spans of a lock', () => {
 
   it('a writer links to every reader that stood before it, and keeps its own trace context through an upgrade', async () => {
     const [readers, writer] = [provider(), provider()];
-    instrument(readers, recorder.providers);
-    instrument(writer, recorder.providers);
+    instrument(readers, world.recorder.providers);
+    instrument(writer, world.recorder.providers);
     const reads = await until(
       Promise.all([1, 2].map(() => readers.createReaderWriterLock('a').acquireRead())),
     );
     const waiting = writer.createReaderWriterLock('a').acquireWrite();
-    await set.advance(500);
+    await world.set.advance(500);
     await until(Promise.all(reads.map((read) => read.release())));
     await until((await until(waiting)).release());
-    const holds = recorder.spans('leasehold.hold');
+    const holds = world.recorder.spans('leasehold.hold');
     const last = holds.at(-1);
     if (last === undefined) throw new Error('a span is missing');
     expect([...linked(last)].sort()).toEqual(
@@ -128,23 +104,25 @@ describe('the spans of a lock', () => {
     );
     const upgradeable = await until(writer.createReaderWriterLock('b').acquireUpgradeableRead());
     await until(upgradeable.upgrade());
-    const document = set.documents().find(({ _id }) => _id === 'b') as { writer?: { traceparent?: string } };
+    const document = world.set.documents().find(({ _id }) => _id === 'b') as {
+      writer?: { traceparent?: string };
+    };
     expect(document.writer?.traceparent).toMatch(/^00-/);
     await until(upgradeable.release());
   });
 
   it('a waiter behind the head links to nothing, because no answer showed it the hold before its own', async () => {
     const [first, second, third] = [provider(), provider(), provider()];
-    for (const each of [first, second, third]) instrument(each, recorder.providers);
+    for (const each of [first, second, third]) instrument(each, world.recorder.providers);
     const held = await until(first.acquireMutex('a'));
     const next = second.acquireMutex('a');
-    await set.advance(100);
+    await world.set.advance(100);
     const last = third.acquireMutex('a');
-    await set.advance(100);
+    await world.set.advance(100);
     await until(held.release());
     await until((await until(next)).release());
     await until((await until(last)).release());
-    const [one, two, three] = recorder.spans('leasehold.hold');
+    const [one, two, three] = world.recorder.spans('leasehold.hold');
     expect(two && linked(two)).toEqual([one?.spanContext().spanId]);
     expect(three && linked(three)).toEqual([]);
     expect(three?.attributes).toMatchObject({ 'leasehold.queue.place': 1 });
@@ -154,19 +132,19 @@ describe('the spans of a lock', () => {
     const [plain, instrumented] = [provider(), provider()];
     const held = await until(plain.acquireMutex('a'));
     expect(storedTrace('a')).toBeUndefined();
-    instrument(instrumented, recorder.providers);
+    instrument(instrumented, world.recorder.providers);
     const waiting = instrumented.acquireMutex('a');
-    await set.advance(500);
+    await world.set.advance(500);
     await until(held.release());
     const next = await until(waiting);
     await until(next.release());
-    expect(recorder.spans('leasehold.hold').map(linked)).toEqual([[]]);
+    expect(world.recorder.spans('leasehold.hold').map(linked)).toEqual([[]]);
   });
 
   it('a span that is not sampled stores no trace context', async () => {
     const locks = provider();
     const tracerProvider = new BasicTracerProvider({ sampler: new AlwaysOffSampler() });
-    instrument(locks, { ...recorder.providers, tracerProvider });
+    instrument(locks, { ...world.recorder.providers, tracerProvider });
     const held = await until(locks.acquireMutex('a'));
     expect(held.isHeld).toBe(true);
     expect(storedTrace('a')).toBeUndefined();
@@ -175,13 +153,13 @@ describe('the spans of a lock', () => {
 
   it('a failed acquire is one span with its result; only an error is one', async () => {
     const [locks, other] = [provider(), provider()];
-    instrument(other, recorder.providers);
+    instrument(other, world.recorder.providers);
     const held = await until(locks.acquireMutex('a'));
     await until(other.tryAcquireMutex('a'));
     await expect(until(other.createSemaphore('a', 2).acquire())).rejects.toThrow();
     await until(held.release());
-    const [busy, mismatch] = recorder.spans();
-    expect(recorder.spans()).toHaveLength(2);
+    const [busy, mismatch] = world.recorder.spans();
+    expect(world.recorder.spans()).toHaveLength(2);
     expect([busy?.name, mismatch?.name]).toEqual(['leasehold.acquire', 'leasehold.acquire']);
     expect(busy?.attributes).toMatchObject({ 'leasehold.result': 'busy' });
     expect(busy?.status.code).toBe(SpanStatusCode.UNSET);
@@ -193,17 +171,15 @@ describe('the spans of a lock', () => {
   });
 
   it('a lost hold is an error, with its cause', async () => {
-    const db = set.db('app');
-    const locks = new LockProvider(db, { leaseMs: 10_000 });
-    for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-    providers.push(locks);
-    instrument(locks, recorder.providers);
+    const db = world.set.db('app');
+    const locks = provider({}, db);
+    instrument(locks, world.recorder.providers);
     const lost = await until(locks.acquireMutex('a'));
-    set.cut(db);
-    await set.advance(15_000);
-    set.heal(db);
+    world.set.cut(db);
+    await world.set.advance(15_000);
+    world.set.heal(db);
     expect(lost.isHeld).toBe(false);
-    const [hold] = recorder.spans('leasehold.hold');
+    const [hold] = world.recorder.spans('leasehold.hold');
     expect(hold?.attributes).toMatchObject({ 'leasehold.ended_by': 'loss', 'leasehold.loss.why': 'expired' });
     expect(hold?.status.code).toBe(SpanStatusCode.ERROR);
   });
@@ -212,13 +188,13 @@ describe('the spans of a lock', () => {
 describe('elections and jobs', () => {
   it('a term is a span of its own trace', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
-    const caller = recorder.providers.tracerProvider.getTracer('test').startSpan('caller');
+    instrument(locks, world.recorder.providers);
+    const caller = world.recorder.providers.tracerProvider.getTracer('test').startSpan('caller');
     const election = locks.createLeaderElection('e', { candidateId: 'me' });
     await context.with(trace.setSpan(ROOT_CONTEXT, caller), () => until(election.start()));
-    await set.advance(1_000);
+    await world.set.advance(1_000);
     await until(election.stop());
-    const [term, ...others] = recorder.spans('leasehold.term');
+    const [term, ...others] = world.recorder.spans('leasehold.term');
     expect(others).toEqual([]);
     expect(term?.parentSpanContext).toBeUndefined();
     expect(term?.attributes).toMatchObject({
@@ -226,32 +202,32 @@ describe('elections and jobs', () => {
       'leasehold.candidate.id': 'me',
       'leasehold.ended_by': 'release',
     });
-    const [hold] = recorder.spans('leasehold.hold');
+    const [hold] = world.recorder.spans('leasehold.hold');
     expect(hold?.attributes['leasehold.kind']).toBe('election');
     expect(hold?.parentSpanContext).toBeUndefined();
   });
 
   it('a lost term says so', async () => {
-    const db = set.db('app');
-    const locks = new LockProvider(db, { leaseMs: 10_000 });
-    for (const event of ['lost', 'storeError'] as const) locks.on(event, () => undefined);
-    providers.push(locks);
-    instrument(locks, recorder.providers);
+    const db = world.set.db('app');
+    const locks = provider({}, db);
+    instrument(locks, world.recorder.providers);
     const election = locks.createLeaderElection('e');
     election.on('error', () => undefined);
     await until(election.start());
-    await set.advance(1_000);
-    set.cut(db);
-    await set.advance(30_000);
-    set.heal(db);
-    expect(recorder.spans('leasehold.term')[0]?.attributes).toMatchObject({ 'leasehold.ended_by': 'loss' });
+    await world.set.advance(1_000);
+    world.set.cut(db);
+    await world.set.advance(30_000);
+    world.set.heal(db);
+    expect(world.recorder.spans('leasehold.term')[0]?.attributes).toMatchObject({
+      'leasehold.ended_by': 'loss',
+    });
     await until(election.stop());
   });
 
   it('a run is a span, parent of what the run does, also after an await; a run that throws is an error', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
-    const tracer = recorder.providers.tracerProvider.getTracer('test');
+    instrument(locks, world.recorder.providers);
+    const tracer = world.recorder.providers.tracerProvider.getTracer('test');
     let runs = 0;
     const job = locks.createScheduledJob('report', {
       everyMs: 1_000,
@@ -265,16 +241,16 @@ describe('elections and jobs', () => {
     });
     job.on('failed', () => undefined);
     await until(job.start());
-    await set.advance(3_000);
+    await world.set.advance(3_000);
     await until(job.stop());
-    const [first, second] = recorder.spans('leasehold.job.run');
+    const [first, second] = world.recorder.spans('leasehold.job.run');
     if (first === undefined || second === undefined) throw new Error('a run is missing');
     expect(first.attributes).toMatchObject({
       'leasehold.job.name': 'report',
       'leasehold.lock.name': 'report',
     });
     expect(first.parentSpanContext).toBeUndefined();
-    const below = recorder
+    const below = world.recorder
       .spans()
       .filter((span) => span.parentSpanContext?.spanId === first.spanContext().spanId);
     expect(below.map(({ name }) => name)).toEqual(['at once', 'later']);
@@ -284,7 +260,7 @@ describe('elections and jobs', () => {
 
   it('a run that hangs is an error, and its span ends', async () => {
     const locks = provider();
-    instrument(locks, recorder.providers);
+    instrument(locks, world.recorder.providers);
     let end = (): void => undefined;
     const job = locks.createScheduledJob('report', {
       everyMs: 1_000,
@@ -296,8 +272,8 @@ describe('elections and jobs', () => {
     });
     for (const event of ['failed', 'overrun', 'missed'] as const) job.on(event, () => undefined);
     await until(job.start());
-    await set.advance(20_000);
-    const [run] = recorder.spans('leasehold.job.run');
+    await world.set.advance(20_000);
+    const [run] = world.recorder.spans('leasehold.job.run');
     expect(run?.status.code).toBe(SpanStatusCode.ERROR);
     expect(run?.status.message).toContain('maxRunMs = 2000');
     end();
