@@ -8,6 +8,7 @@ import {
 } from '@opentelemetry/api';
 import type { Attributes, Context, HrTime, Link, Span, Tracer } from '@opentelemetry/api';
 import type { Clock } from '../clock.js';
+import { textOf } from '../error-text.js';
 import type { LossCause } from '../errors.js';
 import { holdEndOf } from '../observation.js';
 import type {
@@ -196,8 +197,5 @@ function endHold({ span, clock }: Tracked, why: LossCause): void {
 function fail(span: Span, error: unknown): void {
   span.setAttribute('error.type', errorTypeOf(error));
   if (error instanceof Error) span.recordException(error);
-  span.setStatus({
-    code: SpanStatusCode.ERROR,
-    message: error instanceof Error ? error.message : String(error),
-  });
+  span.setStatus({ code: SpanStatusCode.ERROR, message: textOf(error) });
 }
