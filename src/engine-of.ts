@@ -1,21 +1,16 @@
 import type { Engine } from './engine.js';
-import { wrongType } from './options/checks.js';
+import { ProviderParts } from './provider-parts.js';
 
-const engines = new WeakMap<object, Engine>();
+const engines = new ProviderParts<Engine>('a LockProvider');
 
-/** Stores the engine of a provider. Each provider calls this function for itself. */
+/** Stores the engine of a provider. */
 export function keepEngine(provider: object, engine: Engine): void {
-  engines.set(provider, engine);
+  engines.keep(provider, engine);
 }
 
 /**
- * The parts behind a `LockProvider`, for the other entries of the package: the public API does not show them.
+ * The parts behind a `LockProvider`.
  *
  * @throws `TypeError` if `locks` is no `LockProvider` of this copy of the library.
  */
-export function engineOf(locks: object): Engine {
-  const isObject = typeof locks === 'object' && (locks as object | null) !== null;
-  const engine = isObject ? engines.get(locks) : undefined;
-  if (engine === undefined) throw wrongType('locks', 'a LockProvider of this copy of the library', locks);
-  return engine;
-}
+export const engineOf = (locks: object): Engine => engines.of(locks);

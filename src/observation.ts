@@ -15,7 +15,7 @@ import type {
   Observer,
   RunScope,
 } from './observer.js';
-import { wrongType } from './options/checks.js';
+import { ProviderParts } from './provider-parts.js';
 import { TelemetryFailures } from './warnings.js';
 
 /** The call whose acquire has failed. */
@@ -226,17 +226,12 @@ export interface Observable {
   streams(): number;
 }
 
-const observables = new WeakMap<object, Observable>();
+const observables = new ProviderParts<Observable>('a LockProvider or QuorumLockProvider');
 
-/** Stores what can be observed of a provider. Each provider calls this function for itself. */
+/** Stores what can be observed of a provider. */
 export function keepObservable(provider: object, observable: Observable): void {
-  observables.set(provider, observable);
+  observables.keep(provider, observable);
 }
 
 /** @throws `TypeError` if `locks` is no provider of this copy of the library. */
-export function observableOf(locks: object): Observable {
-  const isObject = typeof locks === 'object' && (locks as object | null) !== null;
-  const observable = isObject ? observables.get(locks) : undefined;
-  if (observable !== undefined) return observable;
-  throw wrongType('locks', 'a LockProvider or QuorumLockProvider of this copy of the library', locks);
-}
+export const observableOf = (locks: object): Observable => observables.of(locks);

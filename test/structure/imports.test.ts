@@ -58,6 +58,7 @@ const EVERYWHERE: readonly string[] = [
     'warnings',
     'abort-listeners',
     'scope',
+    'provider-parts',
     'observer',
     'observation',
     'diagnostics',
