@@ -4,7 +4,10 @@ import type { SpanContext } from '@opentelemetry/api';
 /** Version 00 of https://www.w3.org/TR/trace-context/#traceparent-header: 55 bytes. */
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** `undefined` for the span of a tracer that records nothing. */
+/**
+ * `undefined` for an invalid context, whose trace id or span id is all zeros. The API without an SDK makes such spans,
+ * unless a valid span is active: it then returns the context of that span.
+ */
 export function traceparentOf(spanContext: SpanContext): string | undefined {
   if (!isSpanContextValid(spanContext)) return undefined;
   const { traceId, spanId, traceFlags } = spanContext;
