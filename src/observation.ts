@@ -120,6 +120,12 @@ export class Observation {
     this.#tell((observer) => observer.holdStarted?.(observed));
   }
 
+  /** Called before a release is sent. If the release sends nothing, only `holdEnded` is called. */
+  holdReleasing(hold: object): void {
+    const observed = this.#holds.get(hold);
+    if (observed !== undefined) this.#tell((observer) => observer.holdReleasing?.(observed));
+  }
+
   /**
    * Called once at the end of each hold. If the hold was not observed from its beginning, observers hear only of its
    * loss.

@@ -116,6 +116,8 @@ export interface Observer {
   acquireStarted?(acquire: ObservedAcquire): void;
   acquireEnded?(acquire: ObservedAcquire): void;
   holdStarted?(hold: ObservedHold): void;
+  /** Called when the owner has released the hold, before the release is sent. `holdEnded` follows with its result. */
+  holdReleasing?(hold: ObservedHold): void;
   holdEnded?(hold: ObservedHold): void;
   /** Called instead of `holdStarted` and `holdEnded` if the hold of a granted call ended before its caller had it. */
   holdMissed?(acquire: ObservedAcquire, why: LossCause): void;

@@ -37,6 +37,8 @@ interface Tracked {
   readonly clock: SpanClock;
   /** The array that `span` was started with. */
   readonly startTime: HrTime;
+  /** When the owner released the hold; `undefined` before, and if the release sends nothing. */
+  releasedAt?: HrTime;
 }
 
 /** The spans of one provider. */
@@ -87,6 +89,11 @@ export class LockSpans implements Observer {
     if (tracked === undefined) return;
     this.#granted.delete(hold.acquire);
     this.#holds.set(hold, tracked);
+  }
+
+  holdReleasing(hold: ObservedHold): void {
+    const tracked = this.#holds.get(hold);
+    if (tracked !== undefined) tracked.releasedAt = tracked.clock.now();
   }
 
   holdEnded(hold: ObservedHold): void {
@@ -144,7 +151,7 @@ export class LockSpans implements Observer {
   /** Ends every open span. */
   end(): void {
     for (const tracked of [this.#requests, this.#granted, this.#holds])
-      for (const { span, clock } of tracked.values()) span.end(clock.now());
+      for (const { span, clock, releasedAt } of tracked.values()) span.end(releasedAt ?? clock.now());
     for (const span of [...this.#terms.values(), ...this.#runs]) span.end();
     for (const open of [this.#requests, this.#granted, this.#holds, this.#terms, this.#runs]) open.clear();
   }
@@ -186,12 +193,16 @@ const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
     return spanContext !== undefined && isSpanContextValid(spanContext) ? [{ context: spanContext }] : [];
   });
 
-function endHold({ span, clock }: Tracked, why: LossCause): void {
+/**
+ * A released hold ends when its release was sent. The next holder may have its grant before the answer to the release,
+ * and the spans of the two holds must not overlap.
+ */
+function endHold({ span, clock, releasedAt }: Tracked, why: LossCause): void {
   const endedBy = holdEndOf(why);
   const isLost = endedBy === 'loss';
   span.setAttributes({ 'leasehold.ended_by': endedBy, ...(isLost && { 'leasehold.loss.why': why }) });
   if (isLost) span.setStatus({ code: SpanStatusCode.ERROR, message: `lost: ${why}` });
-  span.end(clock.now());
+  span.end(releasedAt ?? clock.now());
 }
 
 function fail(span: Span, error: unknown): void {

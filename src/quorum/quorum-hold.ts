@@ -191,6 +191,7 @@ export class QuorumHold implements Held {
     const endMs = clock.nowMs() + settings.storeTimeoutMs;
     this.#end('released');
     this.#callEndListeners();
+    this.#quorum.observation?.holdReleasing(this);
     const why = await releaseByMajority(seats, majority);
     this.#quorum.observation?.holdEnded(this, why ?? 'released');
     if (why !== undefined) report('lost', { ...this.event, heldMs, why });

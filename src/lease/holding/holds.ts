@@ -110,6 +110,7 @@ export class Holds implements HandleHolds, SeatListener {
       return true;
     }
     this.#giveUp(seat);
+    this.#observation.holdReleasing(hold);
     const left = await this.#boundedGiveBack(seat);
     const { heldMs } = hold;
     if (left?.foundLease === false) {

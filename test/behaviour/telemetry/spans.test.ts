@@ -82,6 +82,28 @@ describe('the spans of a lock', () => {
     expect(to.attributes).toMatchObject({ 'leasehold.queue.place': 0 });
   });
 
+  it('a released hold ends before the next hold begins, however late its release is answered', async () => {
+    const [first, second] = [provider(), provider()];
+    instrument(first, world.recorder.providers);
+    instrument(second, world.recorder.providers);
+    const held = await until(first.acquireMutex('a'));
+    const waiting = second.acquireMutex('a');
+    await world.set.advance(3_000);
+    world.set.delayReplies(1_500);
+    const releasing = held.release();
+    const next = await until(waiting);
+    expect(world.recorder.spans('leasehold.hold')).toEqual([]);
+    await until(releasing);
+    world.set.delayReplies(0);
+    await until(next.release());
+    const [from, to] = world.recorder.spans('leasehold.hold');
+    if (from === undefined || to === undefined) throw new Error('a span is missing');
+    expect(toSeconds(from.endTime)).toBeGreaterThanOrEqual(toSeconds(from.startTime) + 3);
+    expect(toSeconds(from.endTime)).toBeLessThanOrEqual(toSeconds(to.startTime));
+    const [metric] = await world.recorder.points('leasehold.hold.duration');
+    expect(metric?.value).toBeGreaterThan(4.5);
+  });
+
   it('a writer links to every reader that stood before it, and keeps its own trace context through an upgrade', async () => {
     const [readers, writer] = [provider(), provider()];
     instrument(readers, world.recorder.providers);
