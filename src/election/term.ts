@@ -85,13 +85,8 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
+    this.#startObserved();
     // `listener.elected` comes first, because `#watch` ends the term at once if the hold is over already.
-    const { observation } = this.#parts.context;
-    const { name: electionName, fencingToken } = handle;
-    const { candidateId } = options;
-    const observed = observation.isOn
-      ? observation.termStarted({ electionName, candidateId, fencingToken })
-      : undefined;
     listener.elected(handle);
     this.#watch();
     callbacks.elected(handle, () => {
@@ -102,7 +97,6 @@ export class Term {
     const ending = await this.#ending;
     this.#resolveEndResult(ending === undefined ? this.#deposeEnded() : await this.#finish(ending));
     this.#hurrying.abort();
-    if (observed !== undefined) observation.termEnded(observed, holdEndOf(handle.checkEnd() ?? 'released'));
   }
 
   /**
@@ -128,6 +122,23 @@ export class Term {
     const { clock } = this.#parts.context;
     await sleepUntil(clock, clock.nowMs() + drainMs, this.#hurrying.signal);
     this.#hurrying.abort();
+  }
+
+  /** For telemetry, the term ends with its hold, before the release is sent: the next term may begin at once. */
+  #startObserved(): void {
+    const { context, options } = this.#parts;
+    const { handle } = this;
+    const { observation } = context;
+    if (!observation.isOn) return;
+    const { name: electionName, fencingToken } = handle;
+    const observed = observation.termStarted({
+      electionName,
+      candidateId: options.candidateId,
+      fencingToken,
+    });
+    handle.onEnded(() => {
+      observation.termEnded(observed, holdEndOf(handle.checkEnd() ?? 'released'));
+    });
   }
 
   #watch(): void {

@@ -26,15 +26,18 @@ import { contextOf, traceparentOf } from './traceparent.js';
 const ACQUIRE = 'leasehold.acquire';
 const HOLD = 'leasehold.hold';
 
-/** One request, from its call until the end of its hold. */
-interface Tracked {
-  /**
-   * The span that began with the call. After a grant it is the span of the hold, because the request had to name that
-   * span before anybody could know of a grant.
-   */
+/** A span, and the clock of its times. */
+interface Timed {
   readonly span: Span;
-  readonly parent: Context;
   readonly clock: SpanClock;
+}
+
+/**
+ * One request, from its call until the end of its hold. `span` began with the call. After a grant it is the span of the
+ * hold, because the request had to name that span before anybody could know of a grant.
+ */
+interface Tracked extends Timed {
+  readonly parent: Context;
   /** The array that `span` was started with. */
   readonly startTime: HrTime;
   /** When the owner released the hold; `undefined` before, and if the release sends nothing. */
@@ -49,8 +52,8 @@ export class LockSpans implements Observer {
   /** Granted requests whose callers do not have their holds yet. */
   readonly #granted = new Map<ObservedAcquire, Tracked>();
   readonly #holds = new Map<ObservedHold, Tracked>();
-  readonly #terms = new Map<ObservedTerm, Span>();
-  readonly #runs = new Set<Span>();
+  readonly #terms = new Map<ObservedTerm, Timed>();
+  readonly #runs = new Set<Timed>();
 
   constructor(tracer: Tracer, clock: Clock) {
     this.#tracer = tracer;
@@ -80,7 +83,7 @@ export class LockSpans implements Observer {
     }
     const { span, clock } = tracked;
     span.setAttributes({ ...attributesOf(acquire), 'leasehold.result': result });
-    if (result === 'error') fail(span, error);
+    if (result === 'error') fail(tracked, error);
     span.end(clock.now());
   }
 
@@ -117,18 +120,19 @@ export class LockSpans implements Observer {
       'leasehold.fencing_token': fencingToken,
       'leasehold.candidate.id': candidateId,
     };
-    this.#terms.set(term, this.#start('leasehold.term', attributes, ROOT_CONTEXT));
+    this.#terms.set(term, this.#startTrace('leasehold.term', attributes));
   }
 
   termEnded(term: ObservedTerm): void {
-    const span = this.#terms.get(term);
+    const timed = this.#terms.get(term);
+    if (timed === undefined) return;
     this.#terms.delete(term);
-    span?.setAttribute('leasehold.ended_by', term.endedBy ?? 'release');
-    if (term.endedBy === 'loss') span?.setStatus({ code: SpanStatusCode.ERROR });
-    span?.end();
+    const { span, clock } = timed;
+    span.setAttribute('leasehold.ended_by', term.endedBy ?? 'release');
+    if (term.endedBy === 'loss') span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end(clock.now());
   }
 
-  /** A run belongs to no request, so its span begins a trace. */
   runStarted({ jobName, electionName, firedAt, fencingToken }: ObservedRun): RunScope {
     const attributes = {
       'leasehold.job.name': jobName,
@@ -136,14 +140,15 @@ export class LockSpans implements Observer {
       'leasehold.job.fired_at': firedAt.toISOString(),
       'leasehold.fencing_token': fencingToken,
     };
-    const span = this.#start('leasehold.job.run', attributes, ROOT_CONTEXT);
-    this.#runs.add(span);
+    const timed = this.#startTrace('leasehold.job.run', attributes);
+    const { span, clock } = timed;
+    this.#runs.add(timed);
     return {
       within: (work) => context.with(trace.setSpan(ROOT_CONTEXT, span), work),
       ended: (error) => {
-        if (!this.#runs.delete(span)) return;
-        if (error !== undefined) fail(span, error.thrown);
-        span.end();
+        if (!this.#runs.delete(timed)) return;
+        if (error !== undefined) fail(timed, error.thrown);
+        span.end(clock.now());
       },
     };
   }
@@ -152,7 +157,7 @@ export class LockSpans implements Observer {
   end(): void {
     for (const tracked of [this.#requests, this.#granted, this.#holds])
       for (const { span, clock, releasedAt } of tracked.values()) span.end(releasedAt ?? clock.now());
-    for (const span of [...this.#terms.values(), ...this.#runs]) span.end();
+    for (const { span, clock } of [...this.#terms.values(), ...this.#runs]) span.end(clock.now());
     for (const open of [this.#requests, this.#granted, this.#holds, this.#terms, this.#runs]) open.clear();
   }
 
@@ -173,7 +178,13 @@ export class LockSpans implements Observer {
     for (const link of linksOf(acquire)) span.addLink(link);
   }
 
-  #start(name: string, attributes: Attributes, parent: Context, given: { startTime?: HrTime } = {}): Span {
+  /** A term and a run belong to no request, so their spans begin traces. */
+  #startTrace(name: string, attributes: Attributes): Timed {
+    const clock = new SpanClock(this.#clock);
+    return { span: this.#start(name, attributes, ROOT_CONTEXT, { startTime: clock.now() }), clock };
+  }
+
+  #start(name: string, attributes: Attributes, parent: Context, given: { startTime: HrTime }): Span {
     return this.#tracer.startSpan(name, { kind: SpanKind.INTERNAL, attributes, ...given }, parent);
   }
 }
@@ -205,8 +216,8 @@ function endHold({ span, clock, releasedAt }: Tracked, why: LossCause): void {
   span.end(releasedAt ?? clock.now());
 }
 
-function fail(span: Span, error: unknown): void {
+function fail({ span, clock }: Timed, error: unknown): void {
   span.setAttribute('error.type', errorTypeOf(error));
-  if (error instanceof Error) span.recordException(error);
+  if (error instanceof Error) span.recordException(error, clock.now());
   span.setStatus({ code: SpanStatusCode.ERROR, message: textOf(error) });
 }

@@ -3,8 +3,8 @@ import { momentNow } from '../clock.js';
 import type { Clock } from '../clock.js';
 
 /**
- * Reads the wall clock once, at the start of a request, and adds monotonic time from then on. So its times are in the
- * right order even if the wall clock is set meanwhile.
+ * The clock of one request, term or run. It reads the wall clock once, at the start, and adds monotonic time from then
+ * on. So its times are in the right order even if the wall clock is set meanwhile.
  */
 export class SpanClock {
   readonly #clock: Clock;

@@ -4,6 +4,7 @@ import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import type { LeaderElection } from '../../../src/index.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
 import { toSeconds } from './recorder.js';
 import { useTelemetryWorld } from './telemetry-world.js';
@@ -229,6 +230,27 @@ describe('elections and jobs', () => {
     expect(hold?.parentSpanContext).toBeUndefined();
   });
 
+  it('a term ends before the next one begins, however late its release is answered', async () => {
+    const [first, second] = [provider(), provider()].map((locks) => {
+      instrument(locks, world.recorder.providers);
+      return locks.createLeaderElection('e');
+    }) as [LeaderElection, LeaderElection];
+    await until(first.start());
+    await until(second.start());
+    await world.set.advance(60_000);
+    world.set.delayReplies(1_500);
+    const stopping = first.stop();
+    await world.set.advance(10_000);
+    expect(second.isLeader).toBe(true);
+    await until(stopping);
+    world.set.delayReplies(0);
+    await until(second.stop());
+    const [from, to] = world.recorder.spans('leasehold.term');
+    if (from === undefined || to === undefined) throw new Error('a term is missing');
+    expect(toSeconds(from.endTime) - toSeconds(from.startTime)).toBeGreaterThanOrEqual(60);
+    expect(toSeconds(from.endTime)).toBeLessThanOrEqual(toSeconds(to.startTime));
+  });
+
   it('a lost term says so', async () => {
     const db = world.set.db('app');
     const locks = provider({}, db);
@@ -296,8 +318,12 @@ describe('elections and jobs', () => {
     await until(job.start());
     await world.set.advance(20_000);
     const [run] = world.recorder.spans('leasehold.job.run');
-    expect(run?.status.code).toBe(SpanStatusCode.ERROR);
-    expect(run?.status.message).toContain('maxRunMs = 2000');
+    if (run === undefined) throw new Error('a run is missing');
+    expect(run.status.code).toBe(SpanStatusCode.ERROR);
+    expect(run.status.message).toContain('maxRunMs = 2000');
+    // The times are those of the provider's clock, which is virtual here. A run has 5 s to end when its signal aborts.
+    expect(toSeconds(run.endTime) - toSeconds(run.startTime)).toBeCloseTo(7, 3);
+    expect(run.events.map(({ time }) => toSeconds(time))).toEqual([toSeconds(run.endTime)]);
     end();
     await until(job.stop({ drainMs: 0 }));
   });
