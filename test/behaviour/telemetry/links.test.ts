@@ -1,0 +1,109 @@
+import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { expect, it } from 'vitest';
+
+import { instrument } from '../../../src/opentelemetry/index.js';
+import { useTelemetryWorld } from './telemetry-world.js';
+
+const world = useTelemetryWorld(45);
+const { until, provider } = world;
+
+/** The `traceparent` of the only holder of this mutex. */
+function storedTrace(name: string): unknown {
+  const found = world.set.documents().find(({ _id }) => _id === name) as
+    { readonly holder?: Readonly<Record<string, unknown>> | null } | undefined;
+  return found?.holder?.['traceparent'];
+}
+
+const linked = ({ links }: ReadableSpan): readonly string[] => links.map((link) => link.context.spanId);
+
+it('the hold links to the hold that handed over, whose trace context its lease stored', async () => {
+  const [first, second] = [provider(), provider()];
+  instrument(first, world.recorder.providers);
+  instrument(second, world.recorder.providers);
+  const held = await until(first.acquireMutex('a'));
+  const stored = storedTrace('a');
+  expect(stored).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+  expect(Buffer.byteLength(String(stored))).toBeLessThanOrEqual(55);
+  const waiting = second.acquireMutex('a');
+  await world.set.advance(1_000);
+  await until(held.release());
+  const next = await until(waiting);
+  expect(storedTrace('a')).not.toBe(stored);
+  expect(storedTrace('a')).toMatch(/^00-/);
+  await until(next.release());
+  const [from, to] = world.recorder.spans('leasehold.hold');
+  if (from === undefined || to === undefined) throw new Error('a span is missing');
+  const { traceId, spanId } = from.spanContext();
+  expect(stored).toBe(`00-${traceId}-${spanId}-01`);
+  expect(linked(from)).toEqual([]);
+  expect(linked(to)).toEqual([spanId]);
+  expect(to.attributes).toMatchObject({ 'leasehold.queue.place': 0 });
+});
+
+it('a writer links to every reader that stood before it, and keeps its own trace context through an upgrade', async () => {
+  const [readers, writer] = [provider(), provider()];
+  instrument(readers, world.recorder.providers);
+  instrument(writer, world.recorder.providers);
+  const reads = await until(Promise.all([1, 2].map(() => readers.createReaderWriterLock('a').acquireRead())));
+  const waiting = writer.createReaderWriterLock('a').acquireWrite();
+  await world.set.advance(500);
+  await until(Promise.all(reads.map((read) => read.release())));
+  await until((await until(waiting)).release());
+  const holds = world.recorder.spans('leasehold.hold');
+  const last = holds.at(-1);
+  if (last === undefined) throw new Error('a span is missing');
+  expect([...linked(last)].sort()).toEqual(
+    holds
+      .slice(0, -1)
+      .map((hold) => hold.spanContext().spanId)
+      .sort(),
+  );
+  const upgradeable = await until(writer.createReaderWriterLock('b').acquireUpgradeableRead());
+  await until(upgradeable.upgrade());
+  const document = world.set.documents().find(({ _id }) => _id === 'b') as {
+    writer?: { traceparent?: string };
+  };
+  expect(document.writer?.traceparent).toMatch(/^00-/);
+  await until(upgradeable.release());
+});
+
+it('a waiter behind the head links to nothing, because no answer showed it the hold before its own', async () => {
+  const [first, second, third] = [provider(), provider(), provider()];
+  for (const each of [first, second, third]) instrument(each, world.recorder.providers);
+  const held = await until(first.acquireMutex('a'));
+  const next = second.acquireMutex('a');
+  await world.set.advance(100);
+  const last = third.acquireMutex('a');
+  await world.set.advance(100);
+  await until(held.release());
+  await until((await until(next)).release());
+  await until((await until(last)).release());
+  const [one, two, three] = world.recorder.spans('leasehold.hold');
+  expect(two && linked(two)).toEqual([one?.spanContext().spanId]);
+  expect(three && linked(three)).toEqual([]);
+  expect(three?.attributes).toMatchObject({ 'leasehold.queue.place': 1 });
+});
+
+it('nothing is stored without instrumentation, and a text of another form in its place is no link', async () => {
+  const [plain, instrumented] = [provider(), provider()];
+  const held = await until(plain.acquireMutex('a'));
+  expect(storedTrace('a')).toBeUndefined();
+  instrument(instrumented, world.recorder.providers);
+  const waiting = instrumented.acquireMutex('a');
+  await world.set.advance(500);
+  await until(held.release());
+  const next = await until(waiting);
+  await until(next.release());
+  expect(world.recorder.spans('leasehold.hold').map(linked)).toEqual([[]]);
+});
+
+it('a span that is not sampled stores no trace context', async () => {
+  const locks = provider();
+  const tracerProvider = new BasicTracerProvider({ sampler: new AlwaysOffSampler() });
+  instrument(locks, { ...world.recorder.providers, tracerProvider });
+  const held = await until(locks.acquireMutex('a'));
+  expect(held.isHeld).toBe(true);
+  expect(storedTrace('a')).toBeUndefined();
+  await until(held.release());
+});
