@@ -32,6 +32,12 @@ interface GrantedHold {
   checkEnd(): LossCause | undefined;
 }
 
+/** A seat that its process may pass from one caller to the next. */
+interface PassedSeat {
+  /** The number of holds that the seat has had, the present one included. */
+  readonly uses: number;
+}
+
 export const holdEndOf = (why: LossCause): HoldEnd => {
   if (why === 'released') return 'release';
   return why === 'provider-closed' ? 'closing' : 'loss';
@@ -47,6 +53,8 @@ export class Observation {
   readonly #granted = new WeakMap<object, ObservedAcquire>();
   /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
+  /** The last observed use of each seat that this process may keep. */
+  readonly #usesOfSeats = new WeakMap<PassedSeat, { readonly use: number; readonly traceparent: string }>();
   readonly #failures = new TelemetryFailures();
   readonly #isOfStore: boolean;
 
@@ -91,8 +99,18 @@ export class Observation {
     return acquire;
   }
 
-  /** Called when the call has its grant. The caller may get its hold later, or never. */
-  acquireGranted(acquire: ObservedAcquire, hold: GrantedHold, durationMs: number): void {
+  /**
+   * Called when the call has its grant. The caller may get its hold later, or never.
+   *
+   * @param passedSeat - The seat of the hold, if the process may pass it from one caller to the next.
+   */
+  acquireGranted(
+    acquire: ObservedAcquire,
+    hold: GrantedHold,
+    durationMs: number,
+    passedSeat?: PassedSeat,
+  ): void {
+    if (passedSeat !== undefined) this.#noteUse(passedSeat, acquire);
     Object.assign(acquire, { result: 'granted', fencingToken: hold.token, durationMs } as const);
     this.#tell((observer) => observer.acquireEnded?.(acquire));
     const why = hold.checkEnd();
@@ -184,6 +202,15 @@ export class Observation {
           });
       },
     };
+  }
+
+  /** The store does not know of the holds of a kept seat after the first, so the process itself links them. */
+  #noteUse(seat: PassedSeat, acquire: ObservedAcquire): void {
+    const { uses: use } = seat;
+    const before = this.#usesOfSeats.get(seat);
+    if (before?.use === use - 1) acquire.handedBy = [before.traceparent];
+    const { traceparent } = acquire;
+    if (traceparent !== undefined) this.#usesOfSeats.set(seat, { use, traceparent });
   }
 
   #tell(call: (observer: Observer) => void): void {

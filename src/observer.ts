@@ -51,7 +51,10 @@ export interface ObservedAcquire extends ObservedLock {
   heardBy: HeardBy | undefined;
   /** The time from the grant, by the server's clock, until this process heard of it, in ms. */
   handoverMs: number | undefined;
-  /** The `traceparent` of each hold that the store showed when this request was at the head of the queue. */
+  /**
+   * The `traceparent` of each hold that handed over: of the holds that the store showed when this request was at the
+   * head of the queue, or of the last hold of the kept seat.
+   */
   handedBy: readonly string[];
   result: AcquireResult | undefined;
   error: unknown;

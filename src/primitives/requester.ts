@@ -9,6 +9,7 @@ import type { BegunRequest, Wanted } from '../lease/acquiring/begun-request.js';
 import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
+import type { Seat } from '../lease/holding/seat.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { ObservedAcquire } from '../observer.js';
 import type { LeaseTerms } from '../options/provider-options.js';
@@ -133,7 +134,8 @@ export class Requester {
           const request = { ...target, ...parsed, timeoutMs, startedMs, isNested, observed };
           const hold = await this.#hold(request, target.keeping);
           const waitedMs = clock.nowMs() - startedMs;
-          if (observed !== undefined) observation.acquireGranted(observed, hold, waitedMs);
+          if (observed !== undefined)
+            observation.acquireGranted(observed, hold, waitedMs, passedSeatOf(hold));
           return granted(hold, waitedMs, observed);
         } finally {
           this.#waiting -= 1;
@@ -196,6 +198,10 @@ export class Requester {
     return this.#inspect(name);
   }
 }
+
+/** Holds that share one kept read follow no earlier hold. */
+const passedSeatOf = ({ seat }: Hold): Seat | undefined =>
+  seat.keeper?.sharesToken === false ? seat : undefined;
 
 export async function nullAtTimeout<T>(acquired: Promise<T>): Promise<T | null> {
   try {

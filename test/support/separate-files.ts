@@ -5,7 +5,7 @@ export const SEPARATE_FILES: readonly string[] = [
   'behaviour/primitives/unawaited-work.test.ts',
   'simulation/swarm.test.ts',
   // What is published, and whether anybody listens, is one for a whole process.
-  'behaviour/telemetry/{diagnostics,instrument,metrics,spans}.test.ts',
+  'behaviour/telemetry/{diagnostics,instrument,links,metrics,spans}.test.ts',
   // It replaces modules that other files have loaded.
   'behaviour/conformance/every-combination.test.ts',
 ];

@@ -107,3 +107,40 @@ it('a span that is not sampled stores no trace context', async () => {
   expect(storedTrace('a')).toBeUndefined();
   await until(held.release());
 });
+
+it('each hold of a kept seat links to the hold before it, of the same process', async () => {
+  const locks = provider();
+  const kept = locks.createMutex('a', { keepMs: 60_000 });
+  // The process keeps the seat once its change stream is open and an answer has shown that nobody waits.
+  for (let round = 0; round < 3; round += 1) {
+    await until((await until(kept.acquire())).release());
+    await world.set.advance(500);
+  }
+  const before = world.set.versions.length;
+  const use = async (): Promise<void> => {
+    await until((await until(kept.acquire())).release());
+  };
+  const stop = instrument(locks, world.recorder.providers);
+  for (let round = 0; round < 3; round += 1) await use();
+  stop();
+  await use();
+  instrument(locks, world.recorder.providers);
+  for (let round = 0; round < 2; round += 1) await use();
+  expect(world.set.versions).toHaveLength(before);
+  const holds = world.recorder.spans('leasehold.hold');
+  const [one, two, , four] = holds.map((hold) => hold.spanContext().spanId);
+  // Nobody observed the hold before the fourth span.
+  expect(holds.map(linked)).toEqual([[], [one], [two], [], [four]]);
+});
+
+it('readers that share a kept read link to nothing', async () => {
+  const locks = provider();
+  const kept = locks.createReaderWriterLock('a', { keepMs: 60_000 });
+  for (let round = 0; round < 3; round += 1) {
+    await until((await until(kept.acquireRead())).release());
+    await world.set.advance(500);
+  }
+  instrument(locks, world.recorder.providers);
+  for (let round = 0; round < 3; round += 1) await until((await until(kept.acquireRead())).release());
+  expect(world.recorder.spans('leasehold.hold').map(linked)).toEqual([[], [], []]);
+});
