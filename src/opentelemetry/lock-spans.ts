@@ -26,6 +26,9 @@ import { contextOf, traceparentOf } from './traceparent.js';
 const ACQUIRE = 'leasehold.acquire';
 const HOLD = 'leasehold.hold';
 
+/** The SDK keeps 128 links of a span by default, drops the others, and warns of them. */
+const MAX_LINKS = 128;
+
 /** A span, and the clock of its times. */
 interface Timed {
   readonly span: Span;
@@ -199,10 +202,12 @@ const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: Observ
 
 /** Other processes have stored these texts, so any of them may be no legal trace context. */
 const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
-  handedBy.flatMap((traceparent) => {
-    const spanContext = contextOf(traceparent);
-    return spanContext !== undefined && isSpanContextValid(spanContext) ? [{ context: spanContext }] : [];
-  });
+  handedBy
+    .flatMap((traceparent) => {
+      const spanContext = contextOf(traceparent);
+      return spanContext !== undefined && isSpanContextValid(spanContext) ? [{ context: spanContext }] : [];
+    })
+    .slice(0, MAX_LINKS);
 
 /**
  * A released hold ends when its release was sent. The next holder may have its grant before the answer to the release,

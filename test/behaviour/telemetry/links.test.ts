@@ -1,8 +1,16 @@
-import { AlwaysOffSampler, BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import {
+  AlwaysOffSampler,
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { expect, it } from 'vitest';
 
+import { systemClock } from '../../../src/clock.js';
+import { Observation } from '../../../src/observation.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
+import { LockSpans } from '../../../src/opentelemetry/lock-spans.js';
 import { useTelemetryWorld } from './telemetry-world.js';
 
 const world = useTelemetryWorld(45);
@@ -66,6 +74,40 @@ it('a writer links to every reader that stood before it, and keeps its own trace
   };
   expect(document.writer?.traceparent).toMatch(/^00-/);
   await until(upgradeable.release());
+});
+
+it('a permit links to the ten holds that an answer shows, though more have permits', async () => {
+  const [holders, waiter] = [provider(), provider()];
+  for (const each of [holders, waiter]) instrument(each, world.recorder.providers);
+  const permits = await until(
+    Promise.all(Array.from({ length: 12 }, () => holders.createSemaphore('s', 12).acquire())),
+  );
+  const waiting = waiter.createSemaphore('s', 12).acquire();
+  await world.set.advance(500);
+  await until(Promise.all(permits.map((permit) => permit.release())));
+  await until((await until(waiting)).release());
+  const holds = world.recorder.spans('leasehold.hold');
+  const earlier = holds.slice(0, -1).map((hold) => hold.spanContext().spanId);
+  const links = holds.slice(-1).flatMap(linked);
+  expect(new Set(links).size).toBe(10);
+  expect(earlier).toEqual(expect.arrayContaining(links));
+});
+
+it('a hold has at most 128 links', () => {
+  const exporter = new InMemorySpanExporter();
+  const tracers = new BasicTracerProvider({
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
+    spanLimits: { linkCountLimit: 1_000 },
+  });
+  const observer = new LockSpans(tracers.getTracer('test'), systemClock);
+  const digits = (number: number): string => number.toString(16).padStart(16, '0');
+  const handedBy = Array.from({ length: 200 }, (_, n) => `00-${'a'.repeat(32)}-${digits(n + 1)}-01`);
+  const acquire = new Observation().acquireStarted({ lockName: 's', kind: 'semaphore', mode: undefined });
+  observer.acquireStarted(acquire);
+  observer.acquireEnded(Object.assign(acquire, { handedBy, result: 'granted' as const }));
+  observer.holdMissed(acquire, 'released');
+  const hold = exporter.getFinishedSpans().find(({ name }) => name === 'leasehold.hold');
+  expect(hold && linked(hold)).toEqual(Array.from({ length: 128 }, (_, n) => digits(n + 1)));
 });
 
 it('a waiter behind the head links to nothing, because no answer showed it the hold before its own', async () => {
