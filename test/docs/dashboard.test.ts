@@ -31,8 +31,19 @@ interface Rules {
   }[];
 }
 
+/** A file of tests as promtool reads it, as far as it names alerts. */
+interface RulesTest {
+  readonly tests: readonly {
+    readonly alert_rule_test?: readonly { readonly alertname: string; readonly exp_alerts?: unknown }[];
+    readonly promql_expr_test?: readonly { readonly exp_samples: readonly { readonly labels: string }[] }[];
+  }[];
+}
+
+const alertIn = (labels: string): string => /alertname="(\w+)"/.exec(labels)?.[1] ?? labels;
+
 const DASHBOARD = readFileSync(join(root, 'docs/grafana/leasehold.json'), 'utf8');
 const RULES = readFileSync(join(root, 'docs/grafana/leasehold.rules.yaml'), 'utf8');
+const RULES_TEST = readFileSync(join(root, 'docs/grafana/leasehold.rules.test.yaml'), 'utf8');
 
 const { panels } = JSON.parse(DASHBOARD) as Dashboard;
 const rules = (parse(RULES) as Rules).groups.flatMap((group) => group.rules);
@@ -95,7 +106,13 @@ describe('the dashboard and the alert rules', () => {
       targets.flatMap(({ legendFormat }) => words(legendFormat)),
     );
     const texts = rules.flatMap(({ annotations }) => Object.values(annotations).flatMap(words));
-    const used = [...words(DASHBOARD), ...expressions.flatMap(words), ...labels, ...texts];
+    const used = [
+      ...words(DASHBOARD),
+      ...words(RULES_TEST),
+      ...expressions.flatMap(words),
+      ...labels,
+      ...texts,
+    ];
     expect(used.length).toBeGreaterThan(40);
     expect([...new Set(used)].filter((name) => !known().includes(name))).toEqual([]);
   });
@@ -128,6 +145,19 @@ describe('the dashboard and the alert rules', () => {
     const bornOrRaised =
       /\((leasehold_losses_total\{[^}]*\}) unless \1 offset (\w+)\) or increase\(\1\[\2\]\)/;
     expect(ofLosses.filter((expr) => !bornOrRaised.test(expr))).toEqual([]);
+  });
+
+  test('have a test for promtool in which every alert fires, and no other alert', () => {
+    const { tests } = parse(RULES_TEST) as RulesTest;
+    const fired = tests.flatMap((each) => [
+      ...(each.alert_rule_test ?? [])
+        .filter((one) => one.exp_alerts !== undefined)
+        .map((one) => one.alertname),
+      ...(each.promql_expr_test ?? []).flatMap((one) =>
+        one.exp_samples.flatMap(({ labels }) => alertIn(labels)),
+      ),
+    ]);
+    expect([...new Set(fired)].sort()).toEqual(rules.map(({ alert }) => alert).sort());
   });
 
   test('are described: every panel says what it shows, and the page says of every alert why', () => {
