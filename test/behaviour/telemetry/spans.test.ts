@@ -70,6 +70,19 @@ describe('the spans of a lock', () => {
     expect(metric?.value).toBeGreaterThan(4.5);
   });
 
+  it('a released hold of a quorum ends when its release is sent', async () => {
+    const locks = world.quorum(['q1', 'q2', 'q3'].map((name) => world.set.db(name)));
+    instrument(locks, world.recorder.providers);
+    const held = await until(locks.createMutex('a').acquire());
+    await world.set.advance(3_000);
+    world.set.delayReplies(1_500);
+    expect(await until(held.release())).toBe(true);
+    world.set.delayReplies(0);
+    const [hold] = world.recorder.spans('leasehold.hold');
+    if (hold === undefined) throw new Error('a span is missing');
+    expect(toSeconds(hold.endTime) - toSeconds(hold.startTime)).toBeCloseTo(3, 1);
+  });
+
   it('a failed acquire is one span with its result; only an error is one', async () => {
     const [locks, other] = [provider(), provider()];
     instrument(other, world.recorder.providers);
