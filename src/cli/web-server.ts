@@ -11,17 +11,29 @@ export interface WebServer extends AsyncDisposable {
 /** How long a browser may take to send a request, in ms. */
 const REQUEST_MS = 10_000;
 
+/** How often Node.js looks for requests that take longer than `REQUEST_MS`, in ms. Its default is 30 s. */
+const LOOK_MS = 5_000;
+
+/** The most open connections: twice the most viewers of the dashboard. Each viewer has one, and revokes by another. */
+const MAX_CONNECTIONS = 200;
+
 /** The most bytes of the body of a request. The handler of the dashboard accepts fewer. */
 const MAX_BODY_BYTES = 65_536;
+
+/** The most bytes that are read of a body which is too large. A client that sends more may get no answer. */
+const MAX_READ_BYTES = 1_048_576;
 
 /** Serves a handler of web-standard requests by `node:http`. */
 export async function startWebServer(
   { host, port }: { readonly host: string; readonly port: number },
   handler: (request: Request) => Promise<Response>,
 ): Promise<WebServer> {
-  const server = createServer({ requestTimeout: REQUEST_MS }, (incoming, outgoing) => {
+  // Node.js bounds the time of the headers by `requestTimeout` too.
+  const limits = { requestTimeout: REQUEST_MS, connectionsCheckingInterval: LOOK_MS };
+  const server = createServer(limits, (incoming, outgoing) => {
     void answer(handler, incoming, outgoing);
   });
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: bound, family } = server.address() as AddressInfo;
@@ -46,12 +58,10 @@ async function answer(
     left.abort();
   });
   try {
-    // Reads a body of legal size to its end before the answer: if a connection is closed with unread bytes, the answer
-    // may be lost.
+    // Reads the body before the answer: if a connection is closed with unread bytes, the answer may be lost.
     const body = await bodyOf(incoming);
     const request = body === null ? undefined : requestOf(incoming, body, left.signal);
-    const response =
-      request === undefined ? new Response('bad request\n', { status: 400 }) : await handler(request);
+    const response = request === undefined ? refusal(body === null) : await handler(request);
     await send(response, outgoing, left.signal);
   } catch {
     // The message of an error could tell the client what it must not see.
@@ -60,31 +70,44 @@ async function answer(
   }
 }
 
+const refusal = (isTooLarge: boolean): Response =>
+  isTooLarge
+    ? new Response('the body is too large\n', { status: 413, headers: { connection: 'close' } })
+    : new Response('bad request\n', { status: 400 });
+
 /** Returns the body, or `null` if the body has too many bytes. */
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   const parts: Buffer[] = [];
   let bytes = 0;
-  for await (const part of incoming as AsyncIterable<Buffer>) {
+  // Without this option, the end of the loop would close the connection before the answer.
+  for await (const part of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes > MAX_BODY_BYTES) return null;
-    parts.push(part);
+    if (bytes > MAX_READ_BYTES) break;
+    if (bytes <= MAX_BODY_BYTES) parts.push(part);
   }
-  return Buffer.concat(parts);
+  return bytes > MAX_BODY_BYTES ? null : Buffer.concat(parts);
 }
 
-/** Makes the request for the handler; `undefined` if the client sent no legal URL or host. */
+/** Matches a host that leaves the other parts of a URL as they are. */
+const HOST = /^[^\s/\\?#@]+$/;
+
+/** Makes the request for the handler; `undefined` if the client sent no legal URL, host or method. */
 function requestOf(incoming: IncomingMessage, body: Buffer, signal: AbortSignal): Request | undefined {
   const { method = 'GET', url = '/', headers } = incoming;
-  const address = `http://${headers.host ?? ''}${url}`;
-  if (headers.host === undefined || !url.startsWith('/') || !URL.canParse(address)) return undefined;
+  const { host = '' } = headers;
+  const address = `http://${host}${url}`;
+  if (!HOST.test(host) || !url.startsWith('/') || !URL.canParse(address)) return undefined;
   const isRead = method === 'GET' || method === 'HEAD';
   const sent = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]);
-  return new Request(address, {
-    method,
-    headers: sent,
-    signal,
-    ...(isRead ? {} : { body: new Uint8Array(body) }),
-  });
+  try {
+    return new Request(address, {
+      ...{ method, headers: sent, signal },
+      ...(isRead ? {} : { body: new Uint8Array(body) }),
+    });
+  } catch {
+    // The Fetch standard forbids some methods, for example TRACE.
+    return undefined;
+  }
 }
 
 /** Sends a response, no faster than the client reads. Cancels the body when the client has left. */
@@ -102,7 +125,7 @@ async function send(response: Response, outgoing: ServerResponse, left: AbortSig
   for (;;) {
     const { done, value } = await reader.read();
     if (done || left.aborted) break;
-    if (!outgoing.write(value)) await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')]);
+    if (!outgoing.write(value)) await once(outgoing, 'drain', { signal: left });
   }
   outgoing.end();
 }
