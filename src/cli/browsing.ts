@@ -8,19 +8,30 @@ import { pathToFileURL } from 'node:url';
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-const ANY_ADDRESS: readonly string[] = ['0.0.0.0', '::'];
+/** All addresses of this machine. The last one is `::ffff:0.0.0.0`: the IPv4 addresses, by a socket of IPv6. */
+const ANY_ADDRESS: readonly string[] = ['0.0.0.0', '[::]', '[::ffff:0:0]'];
 
 /**
- * Whether the host of a request is a loopback host or the host on which the command listens. A server that listens on
- * all addresses accepts every IP address, but no name except `localhost`: another site can let a name of its own lead
- * to this machine, but not an IP address.
+ * Whether the host of a request is a loopback host, the host that the user has given, or the address on which the
+ * command listens. A server that listens on all addresses accepts every IP address, but no name except `localhost`:
+ * another site can let a name of its own lead to this machine, but not an IP address.
  */
-export function isLocalHost(host: string, listensOn: string): boolean {
+export function isLocalHost(
+  host: string,
+  { given, listensOn }: { readonly given: string; readonly listensOn: string },
+): boolean {
   const { hostname } = new URL(`http://${host}`);
-  const address = hostname.replace(/^\[(.*)\]$/, '$1');
   if (LOOPBACK.includes(hostname)) return true;
-  if (ANY_ADDRESS.includes(listensOn)) return isIP(address) !== 0;
-  return address === listensOn.toLowerCase();
+  const address = hostnameOf(listensOn);
+  if (ANY_ADDRESS.includes(address)) return isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
+  return hostname === address || hostname === hostnameOf(given);
+}
+
+/** The host as a URL has it: a name in lower case, an IP address in its one canonical form. */
+function hostnameOf(host: string): string {
+  const origin = `http://${isIP(host) === 6 ? `[${host}]` : host}`;
+  // A URL cannot have an address with a zone, for example `fe80::1%eth0`.
+  return URL.canParse(origin) ? new URL(origin).hostname : host;
 }
 
 /** The command that opens a file in the browser of the user. On other platforms, it is `xdg-open`. */

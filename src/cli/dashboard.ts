@@ -7,7 +7,7 @@ import type { CommonOptions } from './connection.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
 import { Interrupted, Interruption } from './interruption.js';
 import { startWebServer } from './web-server.js';
-import type { WebServer } from './web-server.js';
+import type { WebHandler, WebServer } from './web-server.js';
 
 export interface DashboardCommandOptions extends CommonOptions {
   readonly port: number;
@@ -26,11 +26,11 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
   const { locks, output } = session;
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
-  await using server = await listen(options, async (request) => {
+  await using server = await listen(options, async (request, listensOn) => {
     const { host, pathname } = new URL(request.url);
     // Prevents DNS rebinding: another site lets its name lead to this machine, but its requests still have that name as
     // their host.
-    if (!isLocalHost(host, options.host)) return refusal('the host is another one');
+    if (!isLocalHost(host, { given: options.host, listensOn })) return refusal('the host is another one');
     if (!hasToken(pathname, token)) return refusal('the token is missing or wrong');
     return await handler(request);
   });
@@ -46,10 +46,7 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
   return EXIT.ok;
 }
 
-async function listen(
-  { host, port }: DashboardCommandOptions,
-  handler: (request: Request) => Promise<Response>,
-): Promise<WebServer> {
+async function listen({ host, port }: DashboardCommandOptions, handler: WebHandler): Promise<WebServer> {
   try {
     return await startWebServer({ host, port }, handler);
   } catch (cause) {

@@ -8,6 +8,9 @@ export interface WebServer extends AsyncDisposable {
   readonly url: string;
 }
 
+/** @param listensOn - The IP address on which the server listens. */
+export type WebHandler = (request: Request, listensOn: string) => Promise<Response>;
+
 /** How long a browser may take to send a request, in ms. */
 const REQUEST_MS = 10_000;
 
@@ -26,17 +29,18 @@ const MAX_READ_BYTES = 1_048_576;
 /** Serves a handler of web-standard requests by `node:http`. */
 export async function startWebServer(
   { host, port }: { readonly host: string; readonly port: number },
-  handler: (request: Request) => Promise<Response>,
+  handler: WebHandler,
 ): Promise<WebServer> {
   // Node.js bounds the time of the headers by `requestTimeout` too.
   const limits = { requestTimeout: REQUEST_MS, connectionsCheckingInterval: LOOK_MS };
-  const server = createServer(limits, (incoming, outgoing) => {
-    void answer(handler, incoming, outgoing);
-  });
+  const server = createServer(limits);
   server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: bound, family } = server.address() as AddressInfo;
+  server.on('request', (incoming, outgoing) => {
+    void answer((request) => handler(request, address), incoming, outgoing);
+  });
   const name = family === 'IPv6' ? `[${address}]` : address;
   return { url: `http://${name}:${bound}`, [Symbol.asyncDispose]: () => close(server) };
 }

@@ -69,6 +69,16 @@ describe.concurrent('leasehold dashboard', () => {
     expect((await resultOf(child)).stderr).not.toContain(pathname.slice(1, -1));
   });
 
+  it('answers at the URL that it prints, also on all addresses', async () => {
+    const fleet = new Fleet();
+    const child = fleet.start('dashboard', '--host', '0');
+    const url = (await untilPrinted(child, '\n')).trim();
+    expect(await statusOf(url)).toBe(200);
+    expect(await statusOf(url, { host: 'evil.example' })).toBe(403);
+    child.signal('SIGTERM');
+    expect(await resultOf(child)).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it('revokes only with --allow-revoke', async () => {
     const fleet = new Fleet();
     const lock = untilTestEnds(await fleet.locks.acquireMutex('x'));
