@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { textOf } from '../error-text.js';
+
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** All addresses of this machine. The last one is `::ffff:0.0.0.0`: the IPv4 addresses, by a socket of IPv6. */
@@ -51,20 +53,31 @@ interface OpenedPage extends AsyncDisposable {
  * user can read. The disposal removes the file.
  */
 export async function openInBrowser(url: string): Promise<OpenedPage> {
-  const folder = await mkdtemp(join(tmpdir(), 'leasehold-dashboard-'));
+  let folder: string | undefined;
+  let trouble: string | undefined;
+  try {
+    folder = await mkdtemp(join(tmpdir(), 'leasehold-dashboard-'));
+    await startBrowser(await pageTo(url, folder));
+  } catch (error) {
+    trouble = textOf(error);
+  }
+  const remove = async (): Promise<void> => {
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+  };
+  return { trouble, [Symbol.asyncDispose]: remove };
+}
+
+/** Writes a file that leads to the URL. */
+async function pageTo(url: string, folder: string): Promise<string> {
   const file = join(folder, 'open.html');
-  await writeFile(file, `<!doctype html><meta http-equiv="refresh" content="0;url=${url}">\n`, {
-    mode: 0o600,
-  });
+  const text = `<!doctype html><meta http-equiv="refresh" content="0;url=${url}">\n`;
+  await writeFile(file, text, { mode: 0o600 });
+  return file;
+}
+
+async function startBrowser(file: string): Promise<void> {
   const [program, ...args] = OPENERS[process.platform] ?? ['xdg-open'];
   const child = spawn(program, [...args, pathToFileURL(file).href], { stdio: 'ignore', detached: true });
   child.unref();
-  const trouble = await once(child, 'spawn').then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
-  );
-  return {
-    trouble,
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
-  };
+  await once(child, 'spawn');
 }

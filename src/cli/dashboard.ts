@@ -5,7 +5,7 @@ import { isLocalHost, openInBrowser } from './browsing.js';
 import { openSession } from './connection.js';
 import type { CommonOptions } from './connection.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
-import { Interrupted, Interruption } from './interruption.js';
+import { Interrupted, Interruption, rejectedBy } from './interruption.js';
 import { startWebServer } from './web-server.js';
 import type { WebHandler, WebServer } from './web-server.js';
 
@@ -39,11 +39,10 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
   else output.line(url);
   await using page = options.open === true ? await openInBrowser(url) : undefined;
   if (page?.trouble !== undefined) output.say(`the browser cannot be started: ${page.trouble}`);
-  await ended(signal);
-  const { reason } = signal as { readonly reason: unknown };
-  const isAsked = reason instanceof Interrupted && ['SIGINT', 'SIGTERM'].includes(reason.signalName);
-  if (!isAsked) throw reason;
-  return EXIT.ok;
+  return await rejectedBy(signal).catch((reason: unknown) => {
+    if (reason instanceof Interrupted && ['SIGINT', 'SIGTERM'].includes(reason.signalName)) return EXIT.ok;
+    throw reason;
+  });
 }
 
 async function listen({ host, port }: DashboardCommandOptions, handler: WebHandler): Promise<WebServer> {
@@ -67,11 +66,3 @@ function hasToken(pathname: string, token: string): boolean {
 
 const refusal = (why: string): Response =>
   new Response(`${why}\n`, { status: 403, headers: { 'cache-control': 'no-store' } });
-
-const ended = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    signal.addEventListener('abort', () => {
-      resolve();
-    });
-    if (signal.aborted) resolve();
-  });

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 import { describe, expect, it } from 'vitest';
 
+import { eventually } from '../../../lab/patience.js';
 import { EventReader } from '../dashboard/event-reader.js';
 import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
 import { Fleet, resultOf, untilPrinted, useCommandLine } from './command-line.js';
@@ -92,6 +93,17 @@ describe.concurrent('leasehold dashboard', () => {
     expect((await post(await untilPrinted(reading, '\n'))).status).toBe(403);
     expect(lock.releaseRequested.aborted).toBe(false);
     expect(await (await post(await untilPrinted(revoking, '\n'))).json()).toMatchObject({ asked: [lock.id] });
+  });
+
+  it('says that the browser cannot be started, and serves the page', async () => {
+    const fleet = new Fleet();
+    for (const env of [{ TMPDIR: '/nowhere' }, { PATH: '/nowhere' }]) {
+      const child = fleet.startWith(env, 'dashboard', '--open');
+      await eventually('it says so', (see) => see(child.stderr).includes('the browser cannot be started'));
+      expect(await statusOf((await untilPrinted(child, '\n')).trim())).toBe(200);
+      child.signal('SIGTERM');
+      expect((await resultOf(child)).code).toBe(0);
+    }
   });
 
   it('ends with 78 if its port is in use, and with 64 for a port that is none', async () => {
