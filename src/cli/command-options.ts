@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import type { Command } from 'commander';
 
 import { duration, positiveDuration } from './values.js';
 
@@ -6,6 +7,22 @@ import { duration, positiveDuration } from './values.js';
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   return made.env(`LEASEHOLD_${made.name().replaceAll('-', '_').toUpperCase()}`);
+}
+
+/**
+ * Makes options exclude each other. If one of them is on the command line, the variables of the others are ignored, as
+ * an option outranks its own variable.
+ */
+export function excludeEachOther(command: Command, ...names: readonly string[]): void {
+  const options = command.options.filter((each) => names.includes(each.attributeName()));
+  for (const each of options) {
+    const others = options.filter((other) => other !== each);
+    each.conflicts(others.map((other) => other.attributeName()));
+    // The parser reads the variables after the arguments.
+    command.on(`option:${each.name()}`, () => {
+      for (const other of others) delete other.envVar;
+    });
+  }
 }
 
 export const commonOptions = (): readonly Option[] => [

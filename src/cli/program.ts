@@ -7,6 +7,7 @@ import { Argument, Command } from 'commander';
 import {
   commonOptions,
   everyOption,
+  excludeEachOther,
   killOption,
   leaseOption,
   option,
@@ -74,23 +75,23 @@ const examples = (...calls: readonly string[]): string =>
   `\nExamples:\n${calls.map((call) => `  leasehold ${call}`).join('\n')}`;
 
 function defineRun(program: Command, { command: given, act }: Host): void {
-  program
+  const shellText = option('-c, --command <string>', 'run this text by /bin/sh');
+  if (given !== undefined) delete shellText.envVar;
+  const run = program
     .command('run')
     .usage('NAME [options] [-- COMMAND [ARGUMENT...]]')
     .description(
       'Hold a lock while a command runs. Without a command, print the token and hold until SIGINT or SIGTERM.',
     )
     .argument('NAME', 'the lock')
-    .addOption(
-      option('-s, --shared', 'hold a reader-writer lock for reading').conflicts(['exclusive', 'limit']),
-    )
-    .addOption(option('-x, --exclusive', 'hold a reader-writer lock for writing').conflicts('limit'))
+    .addOption(option('-s, --shared', 'hold a reader-writer lock for reading'))
+    .addOption(option('-x, --exclusive', 'hold a reader-writer lock for writing'))
     .addOption(
       option('--limit <n>', 'hold permits of a semaphore of this limit').argParser(integer(1, MAX_LIMIT)),
     )
     .addOption(option('--permits <n>', 'how many permits; without it, one').argParser(integer(1, MAX_LIMIT)))
     .addOption(timeoutOption('give up after this time; without it, wait without a bound'))
-    .addOption(option('-n, --nonblock', 'give up at once if the lock is busy').conflicts('timeout'))
+    .addOption(option('-n, --nonblock', 'give up at once if the lock is busy'))
     .addOption(
       option('-E, --conflict-exit-code <n>', 'exit code if the lock is busy or the time is up')
         .argParser(integer(0, 255))
@@ -110,7 +111,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
         .choices(['kill', 'warn'])
         .default('kill'),
     )
-    .addOption(option('-c, --command <string>', 'run this text by /bin/sh'))
+    .addOption(shellText)
     .addHelpText(
       'after',
       examples(
@@ -125,10 +126,12 @@ function defineRun(program: Command, { command: given, act }: Host): void {
       const options = self.optsWithGlobals<RunOptions>();
       await act(async () => (await import('./run.js')).run(name, options, given));
     });
+  excludeEachOther(run, 'shared', 'exclusive', 'limit');
+  excludeEachOther(run, 'nonblock', 'timeout');
 }
 
 function defineElect(program: Command, { command: given, act }: Host): void {
-  program
+  const elect = program
     .command('elect')
     .usage('NAME [options] [-- COMMAND [ARGUMENT...]]')
     .description(
@@ -138,7 +141,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
     .addOption(option('--value <text>', 'a text that the leader publishes, for example its address'))
     .addOption(leaseOption())
     .addOption(killOption())
-    .addOption(option('--observe', 'print one line for each leader instead').conflicts('value'))
+    .addOption(option('--observe', 'print one line for each leader instead'))
     .addHelpText(
       'after',
       examples('elect scheduler --value "$(hostname)" -- ./scheduler', 'elect scheduler --observe --json'),
@@ -147,6 +150,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
       const options = self.optsWithGlobals<ElectOptions>();
       await act(async () => (await import('./elect.js')).elect(name, options, given));
     });
+  excludeEachOther(elect, 'value', 'observe');
 }
 
 function defineLooks(program: Command, { act }: Host): void {

@@ -5,10 +5,13 @@ import { CommandFailure, EXIT } from './exit-codes.js';
 const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
 const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 
+/** Matches `LEASEHOLD_PORT` as Kubernetes sets it in every container, if there is a service with the name leasehold. */
+const PORT_OF_SERVICE = /^(tcp|udp|sctp):\/\//;
+
 /**
  * Prepares the environment for the parser, which takes any value of a switch for on. So this function makes the parser
- * ignore the variable of a switch that is off, and every empty variable. Without LEASEHOLD_URI, the URI comes from
- * MONGODB_URI.
+ * ignore the variable of a switch that is off, every empty variable, and a port that Kubernetes has set. Without
+ * LEASEHOLD_URI, the URI comes from MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */
@@ -19,6 +22,7 @@ export function prepareEnvironment(program: Command, environment: NodeJS.Process
     const isSwitch = !option.required && !option.optional;
     if (option.long === '--uri' && value === '') option.env('MONGODB_URI');
     else if (value === '') delete option.envVar;
+    else if (option.long === '--port' && PORT_OF_SERVICE.test(value)) delete option.envVar;
     if (value === '' || !isSwitch) continue;
     if (OFF.includes(value.toLowerCase())) delete option.envVar;
     else if (!ON.includes(value.toLowerCase())) {

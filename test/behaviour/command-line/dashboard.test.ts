@@ -116,5 +116,11 @@ describe.concurrent('leasehold dashboard', () => {
     expect([code, stdout]).toEqual([78, '']);
     expect(stderr).toContain('the port is in use');
     expect((await fleet.call('dashboard', '--port', '70000')).code).toBe(64);
+    expect((await resultOf(fleet.startWith({ LEASEHOLD_PORT: 'no' }, 'dashboard'))).code).toBe(64);
+  });
+
+  it('ignores the variable that Kubernetes sets for a service with the name leasehold', async () => {
+    const child = new Fleet().startWith({ LEASEHOLD_PORT: 'tcp://10.0.0.1:80' }, 'dashboard');
+    expect(await statusOf((await untilPrinted(child, '\n')).trim())).toBe(200);
   });
 });

@@ -135,6 +135,19 @@ describe.concurrent('leasehold run', () => {
     // A command line that is killed leaves its command behind.
     for (const each of [child, other]) expect((await resultOf(each)).code).toBe(143);
   });
+
+  it('lets an option outrank the variables of the options that it excludes', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('busy'));
+    const results = async (env: Record<string, string>, ...args: readonly string[]): Promise<number | null> =>
+      (await resultOf(fleet.startWith(env, 'run', ...args))).code;
+    expect(await results({ LEASEHOLD_TIMEOUT: '1h' }, 'busy', '-n', '--', 'true')).toBe(75);
+    expect(await results({ LEASEHOLD_NONBLOCK: '1' }, 'busy', '-w', '10ms', '--', 'true')).toBe(75);
+    expect(await results({ LEASEHOLD_SHARED: '1', LEASEHOLD_LIMIT: '3' }, 'x', '-x', '--', 'true')).toBe(0);
+    expect(await results({ LEASEHOLD_COMMAND: 'exit 4' }, 'y', '--', 'true')).toBe(0);
+    expect(await results({ LEASEHOLD_NONBLOCK: '1', LEASEHOLD_TIMEOUT: '1h' }, 'y', '--', 'true')).toBe(64);
+    expect(await fleet.locks.inspect('x')).toMatchObject({ kind: 'reader-writer' });
+  });
 });
 
 describe.concurrent('leasehold run --hold-at-least', () => {
