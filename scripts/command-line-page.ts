@@ -9,7 +9,8 @@ import { defineProgram } from '../src/cli/program.js';
 const INTRODUCTION = `# The command line
 
 \`leasehold\` runs commands under locks, shows locks, and revokes holds. It comes with the package and needs the driver:
-\`npm install leasehold mongodb\`, then \`npx leasehold\`. This page is made from the definitions of the commands.
+\`npm install leasehold mongodb\`, then \`npx leasehold\`. \`leasehold help COMMAND\` prints the
+options of one command. This page is made from the definitions of the commands.
 
 \`\`\`sh
 export MONGODB_URI='mongodb://db1,db2,db3/app?replicaSet=rs0'

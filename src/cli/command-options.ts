@@ -1,6 +1,7 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 
+import { leaseLength } from '../options/checks.js';
 import { duration, positiveDuration } from './values.js';
 
 /** An option that the environment also sets: `--kill-after` by `LEASEHOLD_KILL_AFTER`. */
@@ -35,7 +36,7 @@ export const commonOptions = (): readonly Option[] => [
 
 export const leaseOption = (): Option =>
   option('--lease <duration>', 'how long the lock stays taken after this process has died')
-    .argParser(duration)
+    .argParser((text) => leaseLength('--lease, in ms,', duration(text)))
     .default(30_000, '30s');
 
 export const killOption = (): Option =>

@@ -4,6 +4,7 @@
 
 import { Argument, Command } from 'commander';
 
+import { parseName } from '../options/checks.js';
 import {
   commonOptions,
   everyOption,
@@ -47,7 +48,7 @@ export function defineProgram(version: string, host: Host): Command {
     .description('Distributed locks on MongoDB: run commands under locks, show locks, revoke holds.')
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
-    .helpCommand(false)
+    .helpCommand('help [COMMAND]', 'print help')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       outputError: (message) => {
@@ -83,7 +84,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
     .description(
       'Hold a lock while a command runs. Without a command, print the token and hold until SIGINT or SIGTERM.',
     )
-    .argument('NAME', 'the lock')
+    .argument('NAME', 'the lock', parseName)
     .addOption(option('-s, --shared', 'hold a reader-writer lock for reading'))
     .addOption(option('-x, --exclusive', 'hold a reader-writer lock for writing'))
     .addOption(
@@ -137,7 +138,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
     .description(
       'Wait to be elected, and lead while a command runs. Without a command, print the token and lead until SIGINT or SIGTERM.',
     )
-    .argument('NAME', 'the election')
+    .argument('NAME', 'the election', parseName)
     .addOption(option('--value <text>', 'a text that the leader publishes, for example its address'))
     .addOption(leaseOption())
     .addOption(killOption())
@@ -167,7 +168,7 @@ function defineLooks(program: Command, { act }: Host): void {
   program
     .command('show')
     .description('Show one lock with its holders and its queue.')
-    .argument('NAME', 'the lock')
+    .argument('NAME', 'the lock', parseName)
     .addHelpText('after', examples('show deploy', 'show deploy --json'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
@@ -186,7 +187,7 @@ function defineLooks(program: Command, { act }: Host): void {
   program
     .command('watch')
     .description('Print a lock, and print it again when its holders, its queue or its limit change.')
-    .argument('NAME', 'the lock')
+    .argument('NAME', 'the lock', parseName)
     .addHelpText('after', examples('watch deploy', 'watch deploy --json'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
@@ -197,7 +198,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .description(
       'Wait until a lock has no holder. The command takes no place in the queue and acquires nothing.',
     )
-    .argument('NAME', 'the lock')
+    .argument('NAME', 'the lock', parseName)
     .addOption(timeoutOption('give up after this time; without it, wait without a bound'))
     .addHelpText('after', examples('wait deploy -w 10m'))
     .action(async (name: string, _: object, self: Command) => {
@@ -210,7 +211,7 @@ function defineChanges(program: Command, { act }: Host): void {
   program
     .command('revoke')
     .description('Ask the holders of a lock to release it.')
-    .argument('NAME', 'the lock')
+    .argument('NAME', 'the lock', parseName)
     .addOption(option('--id <id>', 'only the hold of this id; `show` prints the ids'))
     .addOption(option('--why <text>', 'the reason that the holders are told'))
     .addOption(option('--force', 'empty the seats at once; the old holders may go on working for a while'))
@@ -222,7 +223,7 @@ function defineChanges(program: Command, { act }: Host): void {
   program
     .command('resize')
     .description('Set the limit of a stored semaphore. A lower limit takes no permit away.')
-    .argument('NAME', 'the semaphore')
+    .argument('NAME', 'the semaphore', parseName)
     .argument('N', 'the new limit', integer(1, MAX_LIMIT))
     .addHelpText('after', examples('resize imports 5'))
     .action(async (name: string, limit: number, _: object, self: Command) => {

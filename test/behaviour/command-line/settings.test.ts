@@ -34,7 +34,7 @@ const CALLS: readonly (readonly string[])[] = [
   ['doctor'],
 ];
 
-describe.concurrent('wrong usage ends with 64 and prints no data', () => {
+describe.concurrent('wrong usage ends with 64 before anything connects, and prints no data', () => {
   it.each([
     [[], /Usage/],
     [['fly'], /unknown command 'fly'/],
@@ -51,10 +51,16 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     [['wait', 'x', '-w', '1000h'], /at most 596h/],
     [['run', 'x', '--hold-at-least', '3s'], /--hold-at-least needs a command/],
     [['run', 'x', '-c', 'true', '--', 'true'], /not both/],
-    [['run', 'x', '--lease', '1ms', '--', 'true'], /leaseMs/],
+    [['run', 'x', '--lease', '1ms', '--', 'true'], /--lease, in ms, must be between/],
+    [['elect', 'x', '--lease', '1000h', '--', 'true'], /at most 596h/],
     [['run', 'x', '--on-loss', 'cry', '--', 'true'], /kill, warn/],
     [['run', 'x', '--colour', '--', 'true'], /unknown option '--colour'/],
-    [['run', '', '--', 'true'], /name/],
+    ...['run', 'elect', 'show', 'watch', 'wait', 'revoke'].map(
+      (command) => [[command, ''], /name must not be empty/] as const,
+    ),
+    [['resize', '', '3'], /name must not be empty/],
+    [['show', 'x'.repeat(1_025)], /at most 1024 bytes/],
+    [['help', 'fly'], /Usage/],
     [['run', 'x', '--uri', '--', 'true'], /--uri/],
     [['run', 'x', '--', '-x'], /too many arguments/],
     [['run', 'x', '--', '--', 'true'], /too many arguments/],
@@ -62,8 +68,8 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     [['ls', '--shared'], /unknown option/],
     [['resize', 'x', 'many'], /integer/],
     [['elect', 'x', '--observe', '--', 'true'], /--observe runs no command/],
-  ] as const)('%j', async (args, message) => {
-    const { code, stdout, stderr } = await new Fleet().call(...args);
+  ] as readonly (readonly [readonly string[], RegExp])[])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await call(args, { LEASEHOLD_URI: NOBODY });
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toMatch(message);
   });
@@ -73,6 +79,18 @@ describe.concurrent('wrong usage ends with 64 and prints no data', () => {
     expect(code).toBe(64);
     expect(stderr).toContain('LEASEHOLD_JSON');
   });
+});
+
+it.each([
+  [['help'], ['--help']],
+  [
+    ['help', 'run'],
+    ['run', '--help'],
+  ],
+])('%j prints what %j prints', async (asked, same) => {
+  const [result, expected] = [await call(asked), await call(same)];
+  expect(result).toEqual(expected);
+  expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: leasehold') as string });
 });
 
 it('an empty variable is the same as none', async () => {
