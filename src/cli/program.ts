@@ -22,7 +22,7 @@ import type { LsOptions } from './ls.js';
 import type { RevokeCommandOptions } from './revoke.js';
 import type { RunOptions } from './run.js';
 import type { TopOptions } from './top.js';
-import { duration, integer } from './values.js';
+import { duration, integer, nonEmpty } from './values.js';
 import type { WaitOptions } from './wait.js';
 
 /** What the definitions of the commands need of the process that runs a command. */
@@ -245,7 +245,10 @@ function defineDashboard(program: Command, { act }: Host): void {
       option(
         '--host <address>',
         'address on which the page is served; the connection is not encrypted',
-      ).default('127.0.0.1'),
+      )
+        // With an empty host, Node.js listens on all addresses.
+        .argParser(nonEmpty)
+        .default('127.0.0.1'),
     )
     .addOption(option('--allow-revoke', 'let the page revoke holds'))
     .addOption(option('--open', 'open the page in the browser'))

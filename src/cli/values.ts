@@ -22,6 +22,11 @@ export function positiveDuration(text: string): number {
   throw new InvalidArgumentError('It must be at least 100ms.');
 }
 
+export function nonEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
 /** Makes a function that reads an integer from `min` to `max`. */
 export const integer =
   (min: number, max: number): ((text: string) => number) =>

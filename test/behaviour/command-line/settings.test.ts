@@ -61,6 +61,7 @@ describe.concurrent('wrong usage ends with 64 before anything connects, and prin
     [['resize', '', '3'], /name must not be empty/],
     [['show', 'x'.repeat(1_025)], /at most 1024 bytes/],
     [['help', 'fly'], /Usage/],
+    [['dashboard', '--host', ''], /must not be empty/],
     [['run', 'x', '--uri', '--', 'true'], /--uri/],
     [['run', 'x', '--', '-x'], /too many arguments/],
     [['run', 'x', '--', '--', 'true'], /too many arguments/],
