@@ -192,8 +192,9 @@ export class Board {
       ([id, until]) => !leases.has(id) && !entry.left.has(id) && until <= asOf.getTime(),
     );
     entry.left.clear();
-    if (isGapless) entry.losses += lost.length;
-    if (isGapless) this.#losses += lost.length;
+    const losses = isGapless ? lost.length : 0;
+    entry.losses += losses;
+    this.#losses += losses;
     entry.leases = leases;
     entry.endsAtMs = ends.reduce((first, end) => Math.min(first, end), Infinity);
     entry.searched = undefined;

@@ -180,7 +180,8 @@ export class LockFeed {
     this.#learnTime(found[0]?.asOf, sentAtMs);
     const stored = new Set(found.map(({ name }) => name));
     for (const name of names) if (!stored.has(name)) this.#board.remove(name);
-    this.#board.put(found, true);
+    // The changes of a gap in the stream are in no event. After a gap, all locks are read.
+    this.#board.put(found, this.#isStreaming && !this.#mustReadAll);
     this.#changed();
   }
 

@@ -48,7 +48,7 @@ export const eventStream = (body: ReadableStream<Uint8Array>): Response =>
 export const json = (status: number, value: object): Response =>
   respond(status, 'application/json', JSON.stringify(value));
 
-/** A refusal in one sentence, as plain text. It repeats nothing of the request. */
+/** A refusal in one sentence, as plain text. */
 export const refusal = (status: number, why: string, more?: Readonly<Record<string, string>>): Response =>
   respond(status, 'text/plain; charset=utf-8', `${why}\n`, more);
 

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
+import type { Inspector, StoredLock } from '../../../src/admin/inspector.js';
 import { Board } from '../../../src/dashboard/board.js';
 import { HandOverRate } from '../../../src/dashboard/hand-over-rate.js';
 import { LockFeed } from '../../../src/dashboard/lock-feed.js';
@@ -9,22 +10,78 @@ import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { eventually } from '../../../lab/patience.js';
 import { whenTestEnds } from '../../support/current-test.js';
 
+type Reads = Pick<Inspector, 'readStored' | 'pageStored'>;
+
+/** A feed on a replica set in memory. Its reads are those of the inspector, unless the test replaces them. */
+class World {
+  readonly set = new MemoryReplicaSet({ seed: 13 });
+  readonly locks = new LockProvider(this.set.db('app'));
+  readonly board = new Board();
+  readonly #engine = engineOf(this.locks);
+  readonly inspector: Reads = this.#engine.inspector;
+
+  feed(reads: Reads = this.inspector): LockFeed {
+    const { requester, overseeing: settings } = this.#engine;
+    const { collection, clock, report } = requester.context;
+    const context = { collection, settings, clock, report };
+    this.locks.on('storeError', () => undefined);
+    const feed = new LockFeed(context, reads, this.board, new HandOverRate(clock), () => undefined);
+    whenTestEnds(async () => {
+      await feed.close();
+      await this.locks.close({ drainMs: 0 });
+      await this.set.close();
+    });
+    return feed;
+  }
+}
+
 it('a feed that starts again before its stream has ended is live again', async () => {
-  const set = new MemoryReplicaSet({ seed: 13 });
-  const locks = new LockProvider(set.db('app'));
-  const { requester, inspector, overseeing: settings } = engineOf(locks);
-  const { collection, clock, report } = requester.context;
-  const context = { collection, settings, clock, report };
-  const feed = new LockFeed(context, inspector, new Board(), new HandOverRate(clock), () => undefined);
-  whenTestEnds(async () => {
-    await feed.close();
-    await locks.close({ drainMs: 0 });
-    await set.close();
-  });
+  const feed = new World().feed();
   feed.start();
   await eventually('it is live', () => feed.state === 'live');
   feed.stop();
   feed.start();
   expect(feed.state).toBe('connecting');
   await eventually('it is live again', () => feed.state === 'live');
+});
+
+const withoutHolders = (stored: StoredLock): StoredLock => ({
+  ...stored,
+  snapshot: stored.snapshot === null ? null : { ...stored.snapshot, holders: [] },
+});
+
+/** The lock with leases that are over at the time of the read. */
+const withEndedLeases = (stored: StoredLock): StoredLock => {
+  const { asOf, snapshot } = stored;
+  if (snapshot === null) return stored;
+  const holders = snapshot.holders.map((holder) => ({ ...holder, expiresAt: asOf }));
+  return { ...stored, snapshot: { ...snapshot, holders } };
+};
+
+describe('a lease that is over and gone', () => {
+  it.each([
+    ['is lost if the stream reports no release', false, 1],
+    ['is not lost if it may have been released while the stream was broken', true, 0],
+  ])('%s', async (_, isBroken, losses) => {
+    const world = new World();
+    const { inspector } = world;
+    const lock = await world.locks.acquireMutex('x');
+    let isGone = false;
+    const feed = world.feed({
+      pageStored: async (after) =>
+        (await inspector.pageStored(after)).map(isGone ? withoutHolders : withEndedLeases),
+      readStored: async (names) => {
+        const found = await inspector.readStored(names);
+        isGone = true;
+        if (isBroken) world.set.breakStreams();
+        if (isBroken) await eventually('the feed knows it', () => feed.state === 'unavailable');
+        return found.map(withoutHolders);
+      },
+    });
+    feed.start();
+    await eventually('it is held', () => world.board.totals.held === 1);
+    await eventually('it is free', () => world.board.totals.held === 0);
+    expect(world.board.totals.losses).toBe(losses);
+    expect(lock.isHeld).toBe(true);
+  });
 });
