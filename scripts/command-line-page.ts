@@ -53,6 +53,7 @@ a second \`--\` before the command: \`leasehold run -n -- -x -- make\`.
 - If \`leasehold\` itself is killed by SIGKILL, **the command goes on without a lock**. Nothing is released, so other
   processes wait until the lease is over (\`--lease\`). The command can learn of it: its parent process is then another one.
   Only the token protects the data.
+- If \`leasehold\` ends by an internal error (70), the command gets SIGKILL.
 - If \`leasehold\` is suspended for longer than the lease, for example by ctrl-Z, the lock is lost. The command gets SIGTERM
   when \`leasehold\` runs again.
 

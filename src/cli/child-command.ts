@@ -32,20 +32,24 @@ export class ChildCommand {
   readonly #killAfterMs: number;
   #killing: NodeJS.Timeout | undefined;
 
-  private constructor(process: ChildProcess, leadsGroup: boolean, killAfterMs: number) {
-    this.#process = process;
+  private constructor(child: ChildProcess, leadsGroup: boolean, killAfterMs: number) {
+    this.#process = child;
     this.#leadsGroup = leadsGroup;
     this.#killAfterMs = killAfterMs;
     // Node.js emits `error` for a signal that this process may not send, because the command runs as another user, for
     // example by sudo.
-    process.on('error', () => undefined);
+    child.on('error', () => undefined);
+    // If this process ends by an error of its own, nobody can end the command later.
+    const kill = (): void => void this.#send('SIGKILL');
+    process.on('exit', kill);
     this.ended = new Promise<number>((resolve) => {
-      process.once('exit', (code, signal) => {
+      child.once('exit', (code, signal) => {
         resolve(signal === null ? (code ?? EXIT.internal) : codeOfSignal(signal));
       });
     }).then(async (code) => {
       if (this.#killing !== undefined) await this.#groupEnded();
       clearTimeout(this.#killing);
+      process.off('exit', kill);
       return code;
     });
   }

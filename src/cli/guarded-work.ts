@@ -21,6 +21,7 @@ export interface GuardedWork {
 /**
  * Runs until the command has ended; without a command, until a signal or the loss of the hold. Releases nothing.
  *
+ * @throws The reason of the interruption, if a signal came before the work began.
  * @returns The exit code: 76 if the hold was lost or revoked meanwhile. Otherwise, with a command: the exit code of the
  *   command. Without a command: 0 after SIGINT or SIGTERM; the exit code of the signal after any other signal.
  */
@@ -37,6 +38,8 @@ export async function doGuarded(work: GuardedWork): Promise<number> {
   try {
     const over = signals.find(({ aborted }) => aborted);
     if (over !== undefined) throw new CommandFailure(EXIT.lost, textOf(over.reason));
+    // A signal that came after the grant ends the wait as one before the grant does: nothing has begun.
+    work.interruption.signal.throwIfAborted();
     const code = await (work.command === undefined
       ? holdUntilSignal(work, loss.signal)
       : runCommand(work, work.command, loss.signal));
@@ -56,7 +59,7 @@ async function runCommand(
   interruption.divert((signal) => {
     child.pass(signal);
   });
-  // A signal may have come after the grant and before the start of the command.
+  // A signal may have come while the command was started.
   if (interruption.signal.aborted) child.stop();
   const onLost = (): void => {
     if (onLoss === 'kill') child.stop();
@@ -83,6 +86,5 @@ async function holdUntilSignal(
     interruption.divert((signal) => {
       resolve(signal === 'SIGINT' || signal === 'SIGTERM' ? EXIT.ok : codeOfSignal(signal));
     });
-    if (interruption.signal.aborted) resolve(EXIT.ok);
   });
 }

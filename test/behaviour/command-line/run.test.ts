@@ -54,6 +54,21 @@ describe.concurrent('leasehold run', () => {
     expect((await fleet.locks.inspect('x'))?.holders).toEqual([]);
   });
 
+  it('kills the command and what it has started if it ends by an error of its own', async () => {
+    const source = `process.on('SIGUSR2', () => { throw new Error('unexpected'); });`;
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
+    const script = `trap '' TERM; sleep 600 & echo "pids $$ $!"; wait`;
+    const child = new Fleet().startWith(env, 'run', 'x', '-c', script);
+    const [, ...pids] = /pids (\d+) (\d+)\n/.exec(await untilPrinted(child, /pids \d+ \d+\n/)) ?? [];
+    expect(pids.map((pid) => isRunning(Number(pid)))).toEqual([true, true]);
+    child.signal('SIGUSR2');
+    expect(await resultOf(child)).toMatchObject({
+      code: 70,
+      stderr: expect.stringContaining('unexpected') as string,
+    });
+    await eventually('both have ended', () => !pids.some((pid) => isRunning(Number(pid))));
+  });
+
   it('ends with 126 if the command cannot be executed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'leasehold-run-'));
     try {
