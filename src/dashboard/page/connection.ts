@@ -1,11 +1,11 @@
 import type { BoardMessage } from '../wire.js';
 
-/** The pause after the server has refused a connection. If a connection breaks, the browser connects again by itself. */
+/** The pause after the server has refused a connection. If a connection breaks, the browser itself connects again. */
 const AGAIN_MS = 2_000;
 
 /**
- * The path of the page with a slash at its end: `events` and `revoke` follow it. If `leasehold dashboard` serves the page,
- * the path has the secret of its URL.
+ * The path of the page with a slash at its end: `events` and `revoke` follow it. If `leasehold dashboard` serves the
+ * page, the path has the secret of its URL.
  */
 const base = `${location.pathname.replace(/\/$/, '')}/`;
 

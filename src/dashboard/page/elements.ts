@@ -1,16 +1,19 @@
-// Makes elements. Every text from the collection becomes text of the page here, and nothing else.
+// Makes elements. A text from the collection becomes a text node, and never markup.
 
-/** Characters that could hide what a text says: control characters, and the invisible ones, such as those that reverse its direction. */
+/**
+ * Characters that could hide what a text says: control characters, and invisible ones, for example those that reverse
+ * the direction of the text.
+ */
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
-/** The text with every hostile character as an escape. */
+/** Returns the text with an escape for every hostile character. */
 export const plain = (text: string): string => text.replaceAll(HOSTILE, escaped);
 
 type Attributes = Readonly<Record<string, string | boolean>>;
 
-/** An element with attributes and children. An attribute that is false is left out. */
+/** Makes an element with attributes and children. An attribute that is false is left out. */
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -24,7 +27,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A stored text. Its direction does not reach beyond it, and its escapes can be told from what is stored. */
+/** Makes an element for a stored text. The text cannot reverse its neighbours. Its escapes have their own style. */
 export function stored(text: string, attributes: Attributes = {}): HTMLElement {
   const element = make('bdi', attributes);
   let from = 0;
@@ -37,7 +40,7 @@ export function stored(text: string, attributes: Attributes = {}): HTMLElement {
   return element;
 }
 
-/** Changes the text of an element, if it differs: the browser then has nothing to lay out. */
+/** Writes the text of an element only if it differs, because the browser lays out the page after each write. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -4,7 +4,7 @@ import type { RowView } from './list.js';
 import { cell, nameButton, showFigure, showName } from './row-parts.js';
 import { clockTime, span } from './times.js';
 
-/** A leader that claims an instant so late is late, and is not only on its way. */
+/** How long after an instant its run is shown as late, in ms. A leader needs some time to claim an instant. */
 const LATE_MS = 5_000;
 
 const OUTCOMES = {

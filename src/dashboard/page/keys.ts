@@ -1,6 +1,6 @@
 /**
- * `/` goes to the filter, the arrows go from row to row, and Esc goes back: out of the details, out of the filter, which
- * it clears.
+ * Moves the focus by keys: `/` to the filter, the arrows from row to row. Esc closes the details that have the focus;
+ * otherwise it clears the filter; otherwise it takes the focus away.
  */
 export function listenToKeys(filter: HTMLInputElement, buttons: () => readonly HTMLButtonElement[]): void {
   document.addEventListener('keydown', (event) => {
@@ -34,7 +34,7 @@ function goBack(filter: HTMLInputElement, active: Element | null): void {
   } else if (active instanceof HTMLElement) active.blur();
 }
 
-/** Whether the key moves the focus among the rows. */
+/** Moves the focus among the rows. Returns whether it did. */
 function move(all: readonly HTMLButtonElement[], active: Element | null, key: string): boolean {
   const row = active?.closest('tr.details')?.previousElementSibling;
   const from = row?.querySelector('button.name') ?? active;

@@ -14,7 +14,7 @@ export interface RowView<R extends Row> {
   tick(nowMs: number): void;
 }
 
-/** What differs between the lists. */
+/** The properties in which the lists differ. */
 export interface ListKind<R extends Row> {
   /** The id of its section. */
   readonly id: string;
@@ -26,13 +26,13 @@ export interface ListKind<R extends Row> {
   readonly makeRow: (isOpen: (view: RowView<R>) => void) => RowView<R>;
 }
 
-/** Rows keep their order for so long after the pointer has moved over them: a row must not move away under a click. */
+/** How long the rows keep their order after the pointer has moved over them: no row may move away under a click. */
 const STILL_MS = 2_000;
 
-/** The most rows that stay, while the rows are still, after the list has lost them. */
+/** The most rows that stay in the table after the server has removed them, while the rows keep their order. */
 const MAX_GONE = 50;
 
-/** A table whose rows follow the messages of the server. Only what has changed is touched. */
+/** A table whose rows follow the messages of the server. A message changes only the rows that it has. */
 export class List<R extends Row> {
   readonly #kind: ListKind<R>;
   readonly #section: HTMLElement;
@@ -41,7 +41,7 @@ export class List<R extends Row> {
   readonly #note: HTMLElement;
   readonly #empty = make('div', { class: 'empty', hidden: true });
   readonly #views = new Map<number, RowView<R>>();
-  /** The rows on the screen. The ages of others are not shown, so they need not be up to date. */
+  /** The rows on the screen. The ages in the other rows are not kept up to date. */
   readonly #visible = new Set<Element>();
   readonly #watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries)
@@ -72,7 +72,7 @@ export class List<R extends Row> {
   /** @param isWhole - Whether the message has every row that is shown. */
   receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
     this.#matching = matching;
-    // The rows of another filter, or of a new connection, must not wait below those of the one before.
+    // The rows of a new filter or connection must not stay below the old rows, so the order changes at once.
     this.#mustArrange ||= isWhole;
     if (order !== undefined || isWhole) this.#order = order ?? [];
     for (const row of rows) this.#viewOf(row.key).update(row);
@@ -127,7 +127,7 @@ export class List<R extends Row> {
     else element.after(details);
   }
 
-  /** While the rows are still, rows that are no longer shown stay where they are, and new ones come last. */
+  /** If `isStill`, rows that the server has removed stay where they are, and new rows come last. */
   #arrange(isStill: boolean): void {
     const wanted = new Set(this.#order);
     const gone = [...this.#views].filter(([key]) => !wanted.has(key));

@@ -3,10 +3,10 @@ import { make, plain, write } from './elements.js';
 import { Ticking, holderDetails, waiterDetails } from './row-parts.js';
 import { count, counted } from './times.js';
 
-/** How a row asks to revoke one hold. */
+/** Asks the server to revoke one hold. */
 export type Revoke = (name: string, holder: HolderRow, why: string, force: boolean) => void;
 
-/** Everything about one lock. What the user may be typing into or pressing stays in its place while the rest changes. */
+/** Shows everything about one lock. Inputs and buttons stay the same elements while the rest changes. */
 export class LockDetails {
   readonly element = make('div', { class: 'whole-lock' });
   readonly #revoke: Revoke | null;
@@ -18,7 +18,7 @@ export class LockDetails {
   #queueTicking = new Ticking();
   #queueShown = '';
 
-  /** @param revoke - `null`: this dashboard is read-only. */
+  /** @param revoke - `null` if this dashboard is read-only. */
   constructor(revoke: Revoke | null) {
     this.#revoke = revoke;
     this.element.append(this.#name, this.#holders, this.#unlistedHolders, this.#queue);

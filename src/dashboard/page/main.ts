@@ -11,12 +11,13 @@ import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
 import { count, counted } from './times.js';
 
-/** Ages are shown so often at least, without a message too. */
+/** The most time between two updates of the ages, in ms, also without a message. */
 const TICK_MS = 500;
 
-/** The time between two summaries for screen readers. */
+/** The least time between two summaries for screen readers, in ms, unless the state changes. */
 const SUMMARY_MS = 15_000;
 
+/** How long the user must not have typed before the filter is applied, in ms. */
 const FILTER_MS = 150;
 
 const STATES: Readonly<Record<BoardMessage['state'], string>> = {
@@ -114,7 +115,7 @@ function showState(shown: BoardMessage['state'], why = ''): void {
   state.title = plain(why);
 }
 
-/** For screen readers, which could not follow every change. A change of the state is said at once. */
+/** Writes the summary for screen readers, which could not follow every change. A new state is written at once. */
 function summarize({ totals, state: now, why }: BoardMessage): void {
   const isNews = summary.dataset['state'] !== now;
   if (now === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
@@ -122,8 +123,13 @@ function summarize({ totals, state: now, why }: BoardMessage): void {
   summary.dataset['state'] = now;
   const polling = now === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
   const losses = now === 'polling' ? 'losses not counted' : counted(totals.losses, 'loss', 'losses');
-  const text = `${STATES[now]}: ${counted(totals.locks, 'lock')}, ${count(totals.held)} held, ${counted(totals.waiting, 'waiter')}, ${losses}.${polling}`;
-  write(summary, text);
+  const parts = [
+    counted(totals.locks, 'lock'),
+    `${count(totals.held)} held`,
+    counted(totals.waiting, 'waiter'),
+    losses,
+  ];
+  write(summary, `${STATES[now]}: ${parts.join(', ')}.${polling}`);
 }
 
 const connection = new Connection({

@@ -1,10 +1,11 @@
 /**
- * The longest part of a list of places that rises, as places: these rows stay where they are, and only the others move.
- * If the first row of a hundred becomes the last, one row moves and not ninety-nine.
+ * Returns the longest rising subsequence of the places. The rows at these places stay where they are, and only the
+ * other rows move: if the first of a hundred rows becomes the last, one row moves and not ninety-nine.
  */
 export function staying(places: readonly number[]): ReadonlySet<number> {
-  /** For each length, the index of the smallest place at which a rising part of that length ends. */
+  /** For each length less one, the index of the smallest place at which a rising subsequence of that length ends. */
   const ends: number[] = [];
+  /** For each index, the index before it in the longest rising subsequence that ends there; -1 for none. */
   const before: number[] = [];
   for (const [index, place] of places.entries()) {
     let [low, high] = [0, ends.length];

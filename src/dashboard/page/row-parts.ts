@@ -6,7 +6,7 @@ import { span } from './times.js';
 export class Ticking {
   readonly #texts: { readonly element: Element; readonly textAt: (nowMs: number) => string }[] = [];
 
-  /** An element with this text at each time. */
+  /** Makes an element whose text `textAt` gives for each time. */
   add(textAt: (nowMs: number) => string): HTMLElement {
     const element = make('span', { class: 'number' });
     this.#texts.push({ element, textAt });
@@ -22,7 +22,7 @@ export class Ticking {
 export const cell = (label: string, kind = ''): HTMLTableCellElement =>
   make('td', { role: 'cell', 'data-label': label, class: kind });
 
-/** Shows a figure; without one, a dash that is left out where there is no room for columns. */
+/** Shows a figure. `null` is shown as a dash, and as nothing where there is no room for columns. */
 export function showFigure(shown: HTMLElement, text: string | null): void {
   write(shown, text ?? '–');
   shown.classList.toggle('none', text === null);
@@ -40,7 +40,7 @@ export function showName(button: HTMLButtonElement, name: string): void {
   button.title = plain(name);
 }
 
-/** Who it is and why, in one line. */
+/** The holder or waiter and its reason, in one line. */
 export function party({ who, why }: HolderRow | WaiterRow): HTMLElement {
   const words = [stored(who, { class: 'who' })];
   if (why !== undefined && why !== '') words.push(stored(why, { class: 'why' }));
@@ -50,7 +50,11 @@ export function party({ who, why }: HolderRow | WaiterRow): HTMLElement {
 const term = (name: string, ...value: (Node | string)[]): Node =>
   make('div', {}, make('dt', {}, name), make('dd', {}, ...value));
 
-/** Everything that is known of one holder. @param present - The holder as it is now: its lease may have been extended. */
+/**
+ * Shows everything that is known of one holder.
+ *
+ * @param present - Returns the holder as it is now, because its lease may have been extended.
+ */
 export function holderDetails(present: () => HolderRow, ticking: Ticking): HTMLDListElement {
   const { who, process, why, mode, value, token, since, id } = present();
   const parts = [term('Holder', stored(who)), term('Process', stored(process))];
