@@ -1,15 +1,14 @@
 import { randomInt } from 'node:crypto';
 
 import type { StoredLock } from '../admin/inspector.js';
+import type { Clock } from '../clock.js';
 import { rowsOf } from './rows.js';
 import type { StoredRow } from './rows.js';
+import { Views } from './views.js';
 import type { JobRow, LockRow, Row, Totals } from './wire.js';
 
 /** How many rows of each list a viewer gets. A filter searches all rows, also those that are not shown. */
 const SHOWN = 100;
-
-/** The most views that are kept until the next change. */
-const MAX_VIEWS = 100;
 
 /** What the board knows of one stored document. */
 interface Entry {
@@ -47,8 +46,7 @@ export class Board {
   readonly #byName = new Map<string, Entry>();
   /** In the order of the names. */
   readonly #entries: Entry[] = [];
-  /** The views of the present state, by filter. Viewers with the same filter share one view. */
-  readonly #views = new Map<string, View>();
+  readonly #views: Views<View>;
   /** The entries with a holder or a waiter, the corrupt ones, and all elections. */
   readonly #inUse = new Set<Entry>();
   #totals = noTotals();
@@ -59,6 +57,10 @@ export class Board {
   #keys: number = randomInt(2 ** 47);
   #losses = 0;
 
+  constructor(clock: Clock) {
+    this.#views = new Views(clock);
+  }
+
   /**
    * Takes over what was read.
    *
@@ -67,7 +69,7 @@ export class Board {
    */
   put(all: readonly StoredLock[], isGapless: boolean): void {
     for (const stored of all) this.#put(stored, isGapless);
-    this.#views.clear();
+    this.#views.changed();
   }
 
   remove(name: string): void {
@@ -77,7 +79,7 @@ export class Board {
     this.#inUse.delete(entry);
     this.#count(entry, -1);
     this.#entries.splice(this.#placeOf(name), 1);
-    this.#views.clear();
+    this.#views.changed();
   }
 
   /** Removes every lock with another name. */
@@ -121,12 +123,7 @@ export class Board {
   }
 
   view(filter: string, serverNowMs: number): View {
-    const known = this.#views.get(filter);
-    if (known !== undefined) return known;
-    if (this.#views.size >= MAX_VIEWS) this.#views.clear();
-    const view = this.#look(filter.toLowerCase(), serverNowMs);
-    this.#views.set(filter, view);
-    return view;
+    return this.#views.of(filter, () => this.#look(filter.toLowerCase(), serverNowMs));
   }
 
   /**

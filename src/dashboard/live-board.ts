@@ -18,7 +18,7 @@ const LINGER_MS = 1_000;
 export class LiveBoard implements Attachment {
   readonly #scene: Scene;
   readonly #feed: LockFeed;
-  readonly #board = new Board();
+  readonly #board: Board;
   readonly #rate: HandOverRate;
   readonly #viewers = new Set<Viewer>();
   #linger: Timer | undefined;
@@ -27,14 +27,16 @@ export class LiveBoard implements Attachment {
   constructor(engine: Engine, mayRevoke: boolean) {
     const { requester, inspector, overseeing: settings } = engine;
     const { collection, clock, report, closing } = requester.context;
+    const board = new Board(clock);
     const rate = new HandOverRate(clock);
-    const feed = new LockFeed({ collection, settings, clock, report }, inspector, this.#board, rate, () => {
+    const feed = new LockFeed({ collection, settings, clock, report }, inspector, board, rate, () => {
       for (const viewer of this.#viewers) viewer.changed();
     });
+    this.#board = board;
     this.#rate = rate;
     this.#feed = feed;
     this.#scene = {
-      ...{ clock, rate, board: this.#board, mayRevoke },
+      ...{ clock, rate, board, mayRevoke },
       get state() {
         return feed.state;
       },

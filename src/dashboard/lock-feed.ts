@@ -1,5 +1,5 @@
 import type { Document } from 'mongodb';
-import type { Inspector } from '../admin/inspector.js';
+import type { Inspector, StoredLock } from '../admin/inspector.js';
 import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
 import { idGivenBack, idsToldToLook, readWake } from '../protocol/wake.js';
@@ -156,26 +156,28 @@ export class LockFeed {
     }
   }
 
+  /** Reads what has changed, `MAX_NAMES` locks at a time. The locks that change meanwhile are left to the next call. */
   async #read(over: AbortSignal): Promise<void> {
     if (this.#mustReadAll) {
       await this.#readAll(over);
       return;
     }
     for (const name of this.#board.endedBy(this.serverNowMs, MAX_NAMES)) this.#isDirty.add(name);
-    const names = [...this.#isDirty].slice(0, MAX_NAMES);
-    if (names.length === 0) return;
-    for (const name of names) this.#isDirty.delete(name);
-    try {
-      await this.#readThese(names, over);
-    } catch (error) {
-      for (const name of names) this.#isDirty.add(name);
-      throw error;
-    }
+    const dirty = [...this.#isDirty];
+    for (let at = 0; at < dirty.length && !over.aborted; at += MAX_NAMES)
+      await this.#readThese(dirty.slice(at, at + MAX_NAMES), over);
   }
 
   async #readThese(names: readonly string[], over: AbortSignal): Promise<void> {
     const sentAtMs = this.#context.clock.nowMs();
-    const found = await this.#inspector.readStored(names);
+    for (const name of names) this.#isDirty.delete(name);
+    let found: readonly StoredLock[];
+    try {
+      found = await this.#inspector.readStored(names);
+    } catch (error) {
+      for (const name of names) this.#isDirty.add(name);
+      throw error;
+    }
     if (over.aborted) return;
     this.#learnTime(found[0]?.asOf, sentAtMs);
     const stored = new Set(found.map(({ name }) => name));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import type { Inspector, StoredLock } from '../../../src/admin/inspector.js';
 import { Board } from '../../../src/dashboard/board.js';
@@ -16,8 +16,8 @@ type Reads = Pick<Inspector, 'readStored' | 'pageStored'>;
 class World {
   readonly set = new MemoryReplicaSet({ seed: 13 });
   readonly locks = new LockProvider(this.set.db('app'));
-  readonly board = new Board();
   readonly #engine = engineOf(this.locks);
+  readonly board = new Board(this.#engine.requester.context.clock);
   readonly inspector: Reads = this.#engine.inspector;
 
   feed(reads: Reads = this.inspector): LockFeed {
@@ -43,6 +43,38 @@ it('a feed that starts again before its stream has ended is live again', async (
   feed.start();
   expect(feed.state).toBe('connecting');
   await eventually('it is live again', () => feed.state === 'live');
+});
+
+it('a feed reads at most 500 locks at a time', async () => {
+  const world = new World();
+  const { inspector } = world;
+  const sizes: number[] = [];
+  let goOn: (() => void) | undefined;
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  const feed = world.feed({
+    pageStored: inspector.pageStored.bind(inspector),
+    readStored: async (names) => {
+      sizes.push(names.length);
+      await mayGoOn;
+      return await inspector.readStored(names);
+    },
+  });
+  feed.start();
+  await eventually('it is live', () => feed.state === 'live');
+  const heard = vi.spyOn(world.board, 'heard');
+  const names = Array.from({ length: 1_201 }, (_, at) => `lock ${String(at)}`);
+  const first = await world.locks.acquireMutex('first');
+  await eventually('the first read is under way', () => sizes.length === 1);
+  await Promise.all(names.map(async (name) => (await world.locks.acquireMutex(name)).release()));
+  await eventually(
+    'all changes are reported',
+    () => new Set(heard.mock.calls.map(([name]) => name)).size === 1_202,
+  );
+  goOn?.();
+  await eventually('all are shown', () => world.board.totals.locks === 1_202);
+  expect(sizes.slice(0, 3)).toEqual([1, 500, 500]);
+  expect(Math.max(...sizes)).toBe(500);
+  expect(first.isHeld).toBe(true);
 });
 
 const withoutHolders = (stored: StoredLock): StoredLock => ({
