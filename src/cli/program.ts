@@ -242,10 +242,7 @@ function defineDashboard(program: Command, { act }: Host): void {
       option('--port <n>', 'port of the page; 0 is any free one').argParser(integer(0, 65_535)).default(0),
     )
     .addOption(
-      option(
-        '--host <address>',
-        'address on which the page is served; the connection is not encrypted',
-      )
+      option('--host <address>', 'address on which the page is served; the connection is not encrypted')
         // With an empty host, Node.js listens on all addresses.
         .argParser(nonEmpty)
         .default('127.0.0.1'),

@@ -22,7 +22,13 @@ describe('a signal between the grant and the beginning of the work', () => {
     const hold = await locks.acquireMutex('x');
     using interruption = new Interruption();
     process.emit(signalName, signalName);
-    const common = { hold, interruption, killAfterMs: 1_000, onLoss: 'kill', output: new Output({}) } as const;
+    const common = {
+      hold,
+      interruption,
+      killAfterMs: 1_000,
+      onLoss: 'kill',
+      output: new Output({}),
+    } as const;
     // A command that does not exist shows whether it was started: the exit code would be 127.
     for (const command of [undefined, ['/no/such/command']])
       await expect(doGuarded({ ...common, command })).rejects.toMatchObject({ exitCode });
