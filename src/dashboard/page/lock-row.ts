@@ -25,7 +25,7 @@ export class LockRowView implements RowView<LockRow> {
   readonly #name = cell('Name', 'name');
   readonly #kind = cell('Kind', 'kind');
   readonly #holder: HTMLTableCellElement;
-  readonly #age = cell('Held for', 'number');
+  readonly #age: HTMLTableCellElement;
   readonly #left = cell('Time left', 'number');
   readonly #queue: HTMLTableCellElement;
   readonly #wait = cell('First waits', 'number');
@@ -45,6 +45,7 @@ export class LockRowView implements RowView<LockRow> {
     this.button.setAttribute('aria-controls', id);
     this.#name.append(this.button);
     this.#holder = cell(isElection ? 'Leader' : 'Held by', 'holder');
+    this.#age = cell(isElection ? 'Leads for' : 'Held for', 'number');
     this.#queue = cell(isElection ? 'Standbys' : 'Waiting', 'number queue');
     const cells = isElection
       ? [this.#name, this.#holder, this.#age, this.#left, this.#queue]
