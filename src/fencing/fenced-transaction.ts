@@ -82,8 +82,9 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  *
  * The call may take long. While the transaction of an older holder is open, the transaction of a newer holder is
  * repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
- * than 60 s. Not fenced: what `work` does without its session, and writes outside of fenced transactions. Each call
- * uses the token that the lock has when the call begins.
+ * than 60 s at its next look for such transactions, also if the older holder has died. Not fenced: what `work` does
+ * without its session, and writes outside of fenced transactions. Each call uses the token that the lock has when the
+ * call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.

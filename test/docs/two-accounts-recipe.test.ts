@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
+import * as leasehold from '../../src/index.js';
 import { OwnDatabase } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
 import { recipe } from './recipe.js';
@@ -18,7 +19,7 @@ class Bank extends OwnDatabase {
   instance(): Transfer {
     const own = this.client();
     const given = { client: own.client, db: own.db, locks: own.provider() };
-    return recipe('docs/all-or-nothing.md', 'transfer', given) as Transfer;
+    return recipe('docs/all-or-nothing.md', 'transfer', given, { leasehold }) as Transfer;
   }
 
   async open(accounts: Readonly<Record<string, number>>): Promise<void> {
@@ -35,8 +36,8 @@ class Bank extends OwnDatabase {
 
   /** Claims as a later holder of the lock of this account would. */
   async claimAsLaterHolder(account: string): Promise<void> {
-    const fences = this.plain.db.collection<{ _id: string; fencingToken: number }>('fences');
-    await fences.insertOne({ _id: account, fencingToken: Number.MAX_SAFE_INTEGER });
+    const fences = this.plain.db.collection<{ _id: string; token: number }>('distributed.fences');
+    await fences.insertOne({ _id: `account:${account}`, token: Number.MAX_SAFE_INTEGER });
   }
 }
 
@@ -80,7 +81,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     await using bank = new Bank();
     await bank.open({ a: 50_000, b: 50_000 });
     await bank.claimAsLaterHolder(account);
-    expect(await rejection(bank.instance()('a', 'b', 100))).toMatchObject({ code: 11_000 });
+    expect(await rejection(bank.instance()('a', 'b', 100))).toMatchObject({ code: 'STALE_TOKEN' });
     expect(await bank.balances()).toEqual({ a: 50_000, b: 50_000 });
   });
 
