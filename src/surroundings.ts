@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { systemClock } from './clock.js';
 import type { Clock } from './clock.js';
+import { goBy } from './keep-alive.js';
 
 /**
  * Everything that differs between runs of a process: the time, the turns of the event loop, chance, and the process
@@ -10,6 +11,8 @@ export interface Surroundings {
   readonly clock: Clock;
   /** `host:pid`, for people to read. */
   readonly processName: string;
+  /** Aborts when the time is over: from then on no timer fires. The signal of real time never aborts. */
+  readonly over: AbortSignal;
 }
 
 /** The key under which a simulated `Db` has the surroundings of its process. */
@@ -18,7 +21,9 @@ export const SURROUNDINGS: unique symbol = Symbol.for('leasehold.surroundings') 
 /** The surroundings of the process that uses this database: of the simulated process, or of the real one. */
 export function surroundingsOf(db: object | undefined): Surroundings {
   const { [SURROUNDINGS]: simulated } = (db ?? {}) as { readonly [SURROUNDINGS]?: Surroundings };
-  return simulated ?? systemSurroundings;
+  const surroundings = simulated ?? systemSurroundings;
+  goBy(surroundings.over);
+  return surroundings;
 }
 
 const systemSurroundings: Surroundings = {
@@ -29,4 +34,5 @@ const systemSurroundings: Surroundings = {
       .slice(0, 64);
     return `${host}:${String(process.pid)}`;
   },
+  over: new AbortController().signal,
 };

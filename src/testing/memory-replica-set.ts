@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import { systemChance } from '../chance.js';
+import { goBy } from '../keep-alive.js';
 import { integer, number, wrongType } from '../options/checks.js';
 import { surroundingsOf } from '../surroundings.js';
 import type { Surroundings } from '../surroundings.js';
@@ -100,6 +101,7 @@ export class MemoryReplicaSet {
     const process = new SimulatedProcess(this.#time, chance, `simulated:${String(number)}`);
     const client = new SimulatedClient(process, this.#deployment);
     this.#clients.set(process, client);
+    goBy(process.over);
     return client.db(name) as unknown as Db;
   }
 
@@ -230,7 +232,11 @@ export class MemoryReplicaSet {
     return violationsIn(this.#history.versions);
   }
 
-  /** Ends the set. All connections are closed, and nothing happens any more. */
+  /**
+   * Ends the set. All connections are closed, and nothing happens any more, also not in other sets of the same time. A
+   * call of the library that needs time to end, or whose process stands still, never settles. When all sets are closed,
+   * such calls do not keep the process of the test alive, unless it has also made a provider of a real `Db`.
+   */
   async close(): Promise<void> {
     this.#servers.disconnectAll();
     await Promise.all([...this.#clients.values()].map((client) => client.close()));

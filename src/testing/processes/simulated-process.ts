@@ -41,6 +41,10 @@ export class SimulatedProcess implements Surroundings {
     };
   }
 
+  get over(): AbortSignal {
+    return this.#time.over;
+  }
+
   get isFrozen(): boolean {
     return this.#isFrozen;
   }

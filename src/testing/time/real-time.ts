@@ -5,7 +5,11 @@ import { turnOfEventLoop } from './turns.js';
 
 export class RealTime implements Time {
   #messages = 0;
-  #isClosed = false;
+  readonly #ending = new AbortController();
+
+  get over(): AbortSignal {
+    return this.#ending.signal;
+  }
 
   nowMs(): number {
     return systemClock.nowMs();
@@ -17,7 +21,7 @@ export class RealTime implements Time {
 
   at(atMs: number, fire: () => void): Timer {
     return systemClock.at(atMs, () => {
-      if (!this.#isClosed) fire();
+      if (!this.over.aborted) fire();
     });
   }
 
@@ -50,10 +54,10 @@ export class RealTime implements Time {
 
   async settle(): Promise<void> {
     do await turnOfEventLoop();
-    while (this.#messages > 0 && !this.#isClosed);
+    while (this.#messages > 0 && !this.over.aborted);
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#ending.abort();
   }
 }

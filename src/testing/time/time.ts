@@ -18,4 +18,6 @@ export interface Time {
   settle(): Promise<void>;
   /** After this call nothing happens any more. */
   close(): void;
+  /** Aborts at `close`. */
+  readonly over: AbortSignal;
 }

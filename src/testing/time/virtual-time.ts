@@ -24,11 +24,15 @@ export class VirtualTime implements Time {
   #count = 0;
   #messages = 0;
   #isRunning = false;
-  #isClosed = false;
+  readonly #ending = new AbortController();
 
   /** @param epochMs - The wall clock at the beginning, in ms. */
   constructor(epochMs: number) {
     this.#epochMs = epochMs;
+  }
+
+  get over(): AbortSignal {
+    return this.#ending.signal;
   }
 
   nowMs(): number {
@@ -67,7 +71,7 @@ export class VirtualTime implements Time {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#ending.abort();
     void this.#run();
   }
 
@@ -118,7 +122,7 @@ export class VirtualTime implements Time {
   #step(): boolean {
     const { first } = this.#queue;
     const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
-    if (first !== undefined && !this.#isClosed && this.#mayHappen(first, untilMs)) {
+    if (first !== undefined && !this.over.aborted && this.#mayHappen(first, untilMs)) {
       this.#end(first);
       this.#queue.removeFirst();
       this.#nowMs = Math.max(this.#nowMs, first.atMs);

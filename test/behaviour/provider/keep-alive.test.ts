@@ -6,7 +6,7 @@ import { inline } from '../../../lab/processes/program.js';
 
 /** Runs a program in its own process, and returns what it prints. */
 async function printed(program: string): Promise<string> {
-  const source = `import { keepAlive } from './src/keep-alive.js';\n${program}`;
+  const source = `import { goBy, keepAlive } from './src/keep-alive.js';\n${program}`;
   const { stdout } = await runToEnd(inline(source));
   return stdout.trim();
 }
@@ -25,6 +25,31 @@ describe('keepAlive', () => {
       ${UNREFERENCED}.then(() => console.log('kept alive'));
       console.log('awaited');`;
     expect(await printed(program)).toBe('awaited');
+  });
+
+  it('lets the process end when every time is over, also with later calls', async () => {
+    const program = `
+      const times = [new AbortController(), new AbortController()];
+      for (const { signal } of times) goBy(signal);
+      const never = () => void keepAlive(new Promise(() => {}));
+      never();
+      for (const time of times) time.abort();
+      never();
+      console.log('over');`;
+    expect(await printed(program)).toBe('over');
+  });
+
+  it('keeps the process alive while one time goes on, or another one has begun', async () => {
+    const program = `
+      const times = [new AbortController(), new AbortController(), new AbortController()];
+      for (const { signal } of times.slice(0, 2)) goBy(signal);
+      times[0].abort();
+      await keepAlive(${UNREFERENCED});
+      times[1].abort();
+      goBy(times[2].signal);
+      await keepAlive(${UNREFERENCED});
+      console.log('settled');`;
+    expect(await printed(program)).toBe('settled');
   });
 
   it('passes on the result and the rejection', async () => {

@@ -1,11 +1,12 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { runToEnd } from '../../../lab/processes/child.js';
 import { inline } from '../../../lab/processes/program.js';
 
 const KIT = new URL('../../../src/testing/index.ts', import.meta.url).href;
+const LIBRARY = new URL('../../../src/index.ts', import.meta.url).href;
 
-test('a program without a test runner stays alive while it awaits an operation on a collection of the set', async () => {
+it('a program without a test runner stays alive while it awaits an operation on a collection of the set', async () => {
   const { stdout } = await runToEnd(
     inline(`
       import { MemoryReplicaSet } from ${JSON.stringify(KIT)};
@@ -16,4 +17,51 @@ test('a program without a test runner stays alive while it awaits an operation o
     `),
   );
   expect(stdout).toBe('10\n');
+});
+
+it.each(['real', 'virtual'])(
+  'a program ends after the close of its sets, although a call in %s time never settles',
+  async (time) => {
+    const { stdout } = await runToEnd(
+      inline(`
+        import { LockProvider } from ${JSON.stringify(LIBRARY)};
+        import { MemoryReplicaSet } from ${JSON.stringify(KIT)};
+        const first = new MemoryReplicaSet({ time: '${time}', seed: 7 });
+        const second = new MemoryReplicaSet({ time: '${time}', seed: 8 });
+        const [frozen, cut] = [first.db(), second.db()];
+        const locks = new LockProvider(frozen);
+        const lock = await locks.createMutex('m').acquire();
+        first.freeze(frozen);
+        lock.release().finally(() => console.log('released'));
+        second.cut(cut);
+        new LockProvider(cut).createMutex('m').acquire().catch(() => undefined);
+        await first.settle();
+        await first.close();
+        await second.close();
+        console.log('closed');
+      `),
+    );
+    expect(stdout).toBe('closed\n');
+  },
+);
+
+it('a program stays alive while it awaits a call in a set, although an earlier set is closed', async () => {
+  const { stdout } = await runToEnd(
+    inline(`
+      import { LockProvider } from ${JSON.stringify(LIBRARY)};
+      import { MemoryReplicaSet } from ${JSON.stringify(KIT)};
+      const earlier = new MemoryReplicaSet({ seed: 7 });
+      const frozen = earlier.db();
+      const lock = await new LockProvider(frozen).createMutex('m').acquire();
+      earlier.freeze(frozen);
+      void lock.release();
+      await earlier.close();
+      const set = new MemoryReplicaSet({ seed: 8 });
+      const locks = new LockProvider(set.db());
+      await locks.createMutex('m').acquire();
+      console.log(await locks.createMutex('m').tryAcquire({ timeoutMs: 100 }));
+      await set.close();
+    `),
+  );
+  expect(stdout).toBe('null\n');
 });
