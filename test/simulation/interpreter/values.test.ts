@@ -36,10 +36,22 @@ const GIVEN: Document = {
   bytes: Buffer.from('ab'),
   map: new Map<string, unknown>([
     ['b', 1],
+    ['work', () => 1],
+    ['sign', Symbol('s')],
     ['a', { c: 2 }],
   ]),
   work: () => 1,
+  sign: Symbol('s'),
   encoded: { toBSON: () => ({ x: 1n }) },
+  ...{ encodedWork: Object.assign(() => 1, { toBSON: () => 2 }), encodedAsWork: { toBSON: () => () => 1 } },
+  shortened: [
+    1,
+    () => 1,
+    Symbol('s'),
+    { toBSON: () => Symbol('s') },
+    { work: () => 1, sign: Symbol('s') },
+    2,
+  ],
   __proto__field: '🔒é',
 };
 

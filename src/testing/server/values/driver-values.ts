@@ -34,7 +34,7 @@ const isIntegral = (js: number): boolean =>
   Number.isInteger(js) && js >= MIN_INT && js <= MAX_INT && !Object.is(js, -0);
 
 function fromObject(js: object): Value {
-  if (Array.isArray(js)) return js.map(fromDriver);
+  if (Array.isArray(js)) return js.map(substituted).filter(hasEncoding).map(fromDriver);
   return (Object.getPrototypeOf(js) === Object.prototype ? fieldsOf(js) : undefined) ?? fromSpecial(js);
 }
 
@@ -66,9 +66,18 @@ function fromSpecial(js: object): Value {
 const hasOwnEncoding = (js: object): js is { toBSON(): unknown } =>
   'toBSON' in js && typeof js.toBSON === 'function';
 
-/** The driver leaves out a field whose value is a function. It stores `undefined` as null. */
+/** The value that the driver encodes in place of this one. */
+const substituted = (js: unknown): unknown =>
+  (typeof js === 'object' || typeof js === 'function') && js !== null && hasOwnEncoding(js)
+    ? js.toBSON()
+    : js;
+
+/** The driver leaves out a function and a symbol, in a document and in an array. It stores `undefined` as null. */
+const hasEncoding = (js: unknown): boolean => typeof js !== 'function' && typeof js !== 'symbol';
+
 function put(fields: Map<string, Value>, name: string, js: unknown): void {
-  if (typeof js !== 'function') fields.set(name, fromDriver(js));
+  const value = substituted(js);
+  if (hasEncoding(value)) fields.set(name, fromDriver(value));
 }
 
 /** The options that the driver sends for a regular expression, in its order. The driver sends `s` for `g`. */
