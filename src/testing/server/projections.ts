@@ -1,4 +1,4 @@
-import { Decimal, Double, isArray, isDocument, startsWithOperator } from './values/bson-value.js';
+import { Decimal, Double, isArray, isDocument, isTrue, startsWithOperator } from './values/bson-value.js';
 import type { DocumentValue, Value } from './values/bson-value.js';
 import type { Environment } from './operators/compiler.js';
 import { compile, environmentOf } from './expressions.js';
@@ -69,11 +69,8 @@ const isFlag = (value: Value): boolean =>
   value instanceof Double ||
   value instanceof Decimal;
 
-const isListed = (value: Value): boolean =>
-  value instanceof Double ? value.value !== 0 : value !== false && value !== 0 && value !== 0n;
-
 const hasInclusion = (fields: DocumentValue): boolean =>
-  [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isListed(value)));
+  [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isTrue(value)));
 
 /**
  * What a projection asks for at one path: true to include the field, false to exclude it, or an expression. `objects`
@@ -99,7 +96,7 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
   const wishes = wishesOf(fields);
   const tree = new FieldTree(IN_PROJECTION);
   const first = wishes.find(([path]) => path !== '_id') ?? wishes[0];
-  const isInclusion = first !== undefined && (!isFlag(first[1]) || isListed(first[1]));
+  const isInclusion = first !== undefined && (!isFlag(first[1]) || isTrue(first[1]));
   for (const [path, value, objects] of wishes) {
     for (const object of objects) tree.enter(object);
     // The server reports a collision of two paths before any other error, with one exception: an expression that is an
@@ -108,7 +105,7 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
       if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
       tree.add(path, compile(value));
       if (!isInclusion) throw expressionRefused(31_310, path);
-    } else if (isListed(value) === isInclusion) tree.add(path, 'listed');
+    } else if (isTrue(value) === isInclusion) tree.add(path, 'listed');
     else if (path !== '_id') {
       tree.add(path, 'listed');
       throw new ServerError(isInclusion ? 31_254 : 31_253, `Cannot both include and exclude fields: ${path}`);

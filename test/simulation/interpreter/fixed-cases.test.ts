@@ -43,6 +43,20 @@ const COLLISIONS: readonly Document[] = [
   { 'b.d.y': 1, 'b.d': { x: 1 } },
 ];
 
+/** Numbers as flags of a projection: zero excludes. */
+const FLAGS: Readonly<Record<string, unknown>> = {
+  ...{ '0': Decimal128.fromString('0'), '-0E+3': Decimal128.fromString('-0E+3') },
+  ...{ '0.5': Decimal128.fromString('0.5'), NaN: Decimal128.fromString('NaN') },
+  ...{ 'the long 0': Long.ZERO, 'the double -0': new Double(-0), 'the double NaN': new Double(NaN) },
+};
+
+const flags = Object.fromEntries(
+  Object.entries(FLAGS).map(([text, flag]): [string, Case] => [
+    `the flag ${text}`,
+    { document: { a: 1, b: 2 }, update: [{ $project: { a: flag } }] },
+  ]),
+);
+
 const collisions = Object.fromEntries(
   COLLISIONS.map((fields): [string, Case] => [
     `the projection ${JSON.stringify(fields)}`,
@@ -163,6 +177,7 @@ const CASES: Readonly<Record<string, Case>> = {
     update: [{ $unset: ['a.b'] }, { $project: { 'd.c': true } }, { $set: { c: '$d', 'd.a.0': '$x' } }],
   },
   ...collisions,
+  ...flags,
   'an excluded value, computed by a projection': {
     document: { a: 'a', b: [1] },
     update: [{ $unset: 'a' }, { $project: { 'b.0': '$c', 'a.1': '$c' } }],
