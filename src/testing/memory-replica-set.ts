@@ -16,6 +16,8 @@ import { parseKeys, parseSeed, parseTime } from './memory-options.js';
 import type { MemoryReplicaSetOptions } from './memory-options.js';
 import { SimulatedProcess } from './processes/simulated-process.js';
 import { ReplicaSet } from './replica-set/replica-set.js';
+import { isApplied } from './replica-set/reply.js';
+import type { Reply } from './replica-set/reply.js';
 import { RealTime } from './time/real-time.js';
 import { SeededChance } from './time/seeded-chance.js';
 import type { Time } from './time/time.js';
@@ -81,7 +83,7 @@ export class MemoryReplicaSet {
       run: (address, command, answer) => {
         this.#servers.run(address, command, answer);
       },
-      fateOfReply: (command) => this.#fateOfReply(command),
+      fateOfReply: (command, reply) => this.#fateOfReply(command, reply),
     };
   }
 
@@ -162,7 +164,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Loses the replies to the next `count` writes. The writes themselves arrive. Builds of indexes do not count.
+   * Loses the replies to the next `count` writes that are applied. A write that is refused is answered and does not
+   * count. Builds of indexes do not count either.
    *
    * @throws RangeError if `count` is not from 0 to 2^53 - 1.
    */
@@ -249,8 +252,9 @@ export class MemoryReplicaSet {
     return client;
   }
 
-  #fateOfReply({ isWrite, name }: Command): { readonly isLost: boolean; readonly delayMs: number } {
-    const isLost = isWrite && name !== 'createIndexes' && this.#repliesToLose > 0;
+  #fateOfReply({ isWrite, name }: Command, reply: Reply): ReturnType<Deployment['fateOfReply']> {
+    const isCounted = isWrite && name !== 'createIndexes' && isApplied(reply);
+    const isLost = isCounted && this.#repliesToLose > 0;
     if (isLost) this.#repliesToLose -= 1;
     return { isLost, delayMs: this.#replyDelayMs };
   }

@@ -80,7 +80,7 @@ export class Connections {
   #transmit(address: string, command: Command, receive: (reply: Reply) => void): void {
     this.#process.send(() => {
       this.#deployment.run(address, command, (reply) => {
-        const { isLost, delayMs } = this.#deployment.fateOfReply(command);
+        const { isLost, delayMs } = this.#deployment.fateOfReply(command, reply);
         if (isLost) return;
         this.#process.receive(() => {
           receive(reply);

@@ -2,7 +2,7 @@
 
 import type { Command } from '../commands/command.js';
 import type { Role } from '../replica-set/member.js';
-import type { Respond } from '../replica-set/reply.js';
+import type { Reply, Respond } from '../replica-set/reply.js';
 
 export interface Deployment {
   readonly setName: string;
@@ -10,6 +10,6 @@ export interface Deployment {
   roles(): ReadonlyMap<string, Role>;
   /** Runs a command on the member with this address. Calls `answer` at most once. */
   run(address: string, command: Command, answer: Respond): void;
-  /** Whether the reply to this command is lost, and by how much it is delayed, in ms. */
-  fateOfReply(command: Command): { readonly isLost: boolean; readonly delayMs: number };
+  /** Whether this reply to the command is lost, and by how much it is delayed, in ms. */
+  fateOfReply(command: Command, reply: Reply): { readonly isLost: boolean; readonly delayMs: number };
 }

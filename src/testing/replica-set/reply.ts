@@ -16,6 +16,13 @@ export type Respond = (reply: Reply) => void;
 
 export type Answer = Readonly<Record<string, unknown>>;
 
+/** Whether the reply is to a write that was applied, at least in part. A write that matched nothing counts. */
+export function isApplied(reply: Reply): boolean {
+  if (reply.type !== 'answer') return false;
+  const { n, writeErrors } = reply.document;
+  return writeErrors === undefined || n !== 0;
+}
+
 export const answered = (document: Answer): Reply => ({ type: 'answer', document: { ...document, ok: 1 } });
 
 export const failed = (code: number, codeName: string, message: string, details?: Answer): Reply => ({

@@ -218,6 +218,35 @@ describe('a fault of a MemoryReplicaSet', () => {
     expect(lock.isHeld).toBe(true);
   });
 
+  it('loseReplies: only writes that are applied, at least in part, count', async () => {
+    const set = newSet();
+    const collection = set.db('app').collection<{ _id: number }>('a');
+    const replies: string[] = [];
+    const write = async (name: string, written: Promise<unknown>): Promise<void> => {
+      void written.then(
+        () => replies.push(`${name}: done`),
+        () => replies.push(`${name}: refused`),
+      );
+      await set.settle();
+    };
+    await collection.insertOne({ _id: 1 });
+    set.loseReplies(2);
+    const changedId = { $set: { _id: 2 } };
+    await write('an insert of a known id', collection.insertOne({ _id: 1 }));
+    await write('an update of an id', collection.updateOne({ _id: 1 }, changedId));
+    await write('a findAndModify', collection.findOneAndUpdate({ _id: 1 }, changedId));
+    await write('an insert', collection.insertOne({ _id: 2 }));
+    await write('inserts, refused in part', collection.insertMany([{ _id: 3 }, { _id: 1 }]));
+    await write('a later insert', collection.insertOne({ _id: 4 }));
+    expect(replies).toEqual([
+      'an insert of a known id: refused',
+      'an update of an id: refused',
+      'a findAndModify: refused',
+      'a later insert: done',
+    ]);
+    expect(set.documents().map(({ _id }) => _id)).toEqual([1, 2, 3, 4]);
+  });
+
   it('breakStreams: a waiter hears of its grant all the same', async () => {
     const set = newSet();
     const [a, b] = [newProcess(set), newProcess(set)];
