@@ -56,8 +56,17 @@ export class MissingStores {
     if (joinRequest === undefined) return;
     for (const store of this.#missing) {
       if (this.#inFlight.has(store)) continue;
-      this.expect(store, this.#quorum.health.try(store, joinRequest, this.#ending.signal));
+      const inFlight = this.#quorum.health.try(store, joinRequest, () => {
+        this.#throwIfOver();
+      });
+      this.expect(store, inFlight);
     }
+  }
+
+  #throwIfOver(): void {
+    // The deadline of the hold may have passed unnoticed. The check then ends the hold.
+    this.#hold.checkJoinRequest();
+    this.#ending.signal.throwIfAborted();
   }
 
   end(): void {

@@ -59,6 +59,8 @@ export class QuorumRounds {
   readonly #stores: readonly AskedStore[];
   readonly #ending = new AbortController();
   readonly #state = new StateMachine<State>('closed', MOVES);
+  /** `undefined` until a round is won. */
+  #hold: QuorumHold | undefined;
   #onNews: () => void = () => undefined;
   #slowness: Error | undefined;
   #isGateBusy = false;
@@ -152,7 +154,9 @@ export class QuorumRounds {
     const { health } = this.#quorum;
     asked.isAwaited = asked.inFlight === undefined && !health.isSilent(asked.store);
     if (asked.inFlight !== undefined) return;
-    const inFlight = health.try(asked.store, this.#request, this.#ending.signal);
+    const inFlight = health.try(asked.store, this.#request, () => {
+      this.#throwIfOver();
+    });
     asked.inFlight = inFlight;
     inFlight.then(
       (seat) => {
@@ -165,6 +169,12 @@ export class QuorumRounds {
         this.#answered(asked, isBusy ? { type: 'busy', holders: error.holders } : { type: 'failed', error });
       },
     );
+  }
+
+  #throwIfOver(): void {
+    // The deadline of the hold may have passed unnoticed. The check then ends the hold.
+    this.#hold?.checkEnd();
+    this.#ending.signal.throwIfAborted();
   }
 
   #answered(asked: AskedStore, answer: StoreAnswer): void {
@@ -268,6 +278,7 @@ export class QuorumRounds {
     hold.onEnded(() => {
       this.#ending.abort();
     });
+    this.#hold = hold;
     return hold;
   }
 

@@ -55,13 +55,15 @@ export class StoreHealth {
 
   /**
    * Waits for the end of a probe that is going on, and then sends one try to the store. Sends nothing if the store is
-   * still silent after the probe, or if the signal has aborted during the probe. A seat that is granted after the abort
-   * is returned all the same, and the caller has to release it.
+   * still silent after the probe. A seat that is granted after the end of its request or hold is returned all the same,
+   * and the caller has to release it.
+   *
+   * @param throwIfOver - Called after the probe. If it throws, nothing is sent.
    */
-  async try(store: Store, request: SeatRequest, signal: AbortSignal): Promise<StoreSeat> {
+  async try(store: Store, request: SeatRequest, throwIfOver: () => void): Promise<StoreSeat> {
     for (let probe = this.#probes.get(store); probe !== undefined; probe = this.#probes.get(store)) {
       const trouble = await probe;
-      signal.throwIfAborted();
+      throwIfOver();
       if (trouble !== undefined) throw new StoreUnavailableError(request.name, true, trouble);
     }
     const isProbe = this.isSilent(store);
