@@ -94,8 +94,9 @@ export const drop: CommandReader = (given, database) => {
         respond(failed(26, 'NamespaceNotFound', 'ns not found'));
         return;
       }
-      member.append({ type: 'drop', namespace, before: [...member.latest.in(namespace)] });
-      server.purgeIndexes.drop(namespace);
+      const change = { type: 'drop', namespace, before: [...member.latest.in(namespace)] } as const;
+      member.append(change);
+      server.purgeIndexes.drop(change);
       respondToWrite(server, isMajority, answered({}), respond);
     },
   };

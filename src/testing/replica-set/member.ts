@@ -56,6 +56,10 @@ export class Member {
     return this.#oplog[index];
   }
 
+  has(change: Change): boolean {
+    return this.#oplog.some((entry) => entry.change === change);
+  }
+
   /** Only the primary appends. */
   append(change: Change): void {
     const entry = { term: this.term, wallMs: this.nowMs, change };

@@ -247,6 +247,35 @@ describe('a fault of a MemoryReplicaSet', () => {
     expect(set.documents().map(({ _id }) => _id)).toEqual([1, 2, 3, 4]);
   });
 
+  it('stepDown: a drop that is rolled back leaves the index that purges documents', async () => {
+    const set = newSet();
+    const db = set.db('app');
+    const collection = db.collection<{ _id: number }>('a');
+    const index = { key: { at: 1 }, name: 'at', expireAfterSeconds: 0 };
+    await db.command({ createIndexes: 'a', indexes: [index] });
+    await collection.insertOne({ _id: 1, at: new Date(0) } as never);
+    set.stepDown({ electionMs: 100, losesUnacknowledged: true });
+    const dropped = collection.drop().catch(() => undefined);
+    await set.advance(5_000);
+    await dropped;
+    expect(set.documents().map(({ _id }) => _id)).toEqual([1]);
+    await set.advance(120_000);
+    expect(set.documents()).toEqual([]);
+  });
+
+  it('a dropped collection has lost the index that purges documents', async () => {
+    const set = newSet();
+    const db = set.db('app');
+    const collection = db.collection<{ _id: number }>('a');
+    const index = { key: { at: 1 }, name: 'at', expireAfterSeconds: 0 };
+    await db.command({ createIndexes: 'a', indexes: [index] });
+    await collection.insertOne({ _id: 1 });
+    await collection.drop();
+    await collection.insertOne({ _id: 2, at: new Date(0) } as never);
+    await set.advance(120_000);
+    expect(set.documents().map(({ _id }) => _id)).toEqual([2]);
+  });
+
   it('breakStreams: a waiter hears of its grant all the same', async () => {
     const set = newSet();
     const [a, b] = [newProcess(set), newProcess(set)];
