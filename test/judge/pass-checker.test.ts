@@ -64,4 +64,18 @@ describe('the checker of passes', () => {
     expect(found([alone, behind, alone, behind, gone], lines)).toEqual([]);
     expect(found([alone, behind, behind, behind, gone], lines)).toHaveLength(1);
   });
+
+  it('judges one of several locks by its request, because it may be passed on before the others are granted', () => {
+    const ofSeveral = (askedMs: number, grantedMs: number): Lines => [
+      ...holdsOf([8], 200, 0),
+      [
+        askedMs,
+        { type: 'asked', ask: 9, lock: LOCK, seat: MUTEX, timeoutMs: null, isOneOfSeveral: true, passes: 0 },
+      ],
+      [grantedMs, { type: 'granted', ask: 9, id: 'w8', token: 9, untilNs: at(9_000) }],
+      [grantedMs + 20, { type: 'released', ask: 9, wasHeld: true }],
+    ];
+    expect(found([alone, behind, gone], ofSeveral(500, 1_500))).toEqual([]);
+    expect(found([alone, behind, gone], ofSeveral(1_300, 1_500))).toHaveLength(1);
+  });
 });

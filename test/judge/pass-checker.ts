@@ -19,7 +19,9 @@ interface Waiting {
 interface Pass {
   readonly lock: string;
   readonly ask: number;
-  readonly atMs: number;
+  /** The pass was after this time, and not after `grantedMs`. */
+  readonly fromMs: number;
+  readonly grantedMs: number;
   /** How often its process may pass a seat on although another process waits. */
   readonly allowed: number;
 }
@@ -59,14 +61,14 @@ export class PassChecker {
     for (const [worker, lines] of workers.entries()) {
       const process = lines.find(({ type }) => type === 'started') as Started | undefined;
       const counts = new Map<Waiting, number>();
-      for (const { lock, ask, atMs, allowed } of passesIn(lines, byLease, aheadMs)) {
+      for (const { lock, ask, fromMs, grantedMs, allowed } of passesIn(lines, byLease, aheadMs)) {
         for (const waiting of this.#waits.get(lock) ?? []) {
-          const isOvertaken = waiting.fromMs + promptMs < atMs && atMs < waiting.untilMs;
+          const isOvertaken = waiting.fromMs + promptMs < fromMs && grantedMs < waiting.untilMs;
           if (!isOvertaken || waiting.process === process?.process) continue;
           const count = (counts.get(waiting) ?? 0) + 1;
           counts.set(waiting, count);
           if (count !== allowed + 1) continue;
-          const what = `${lock}: worker ${worker}, ask ${ask} is pass ${count} while ${waiting.id} waits, for ${(atMs - waiting.fromMs).toFixed(0)} ms; ${allowed} are allowed`;
+          const what = `${lock}: worker ${worker}, ask ${ask} is pass ${count} while ${waiting.id} waits, for ${(grantedMs - waiting.fromMs).toFixed(0)} ms; ${allowed} are allowed`;
           yield { invariant: 'L3', checker: CHECKER, what };
         }
       }
@@ -90,6 +92,9 @@ function* passesIn(
     const { lock, ask, passes = 0 } = asked;
     const grant = byLease.get(`${lock} ${line.id}`);
     if (grant === undefined || grant.token === line.token || !hasToken(grant, line.token)) continue;
-    yield { lock, ask, atMs: Number(line.atNs) / 1e6 + aheadMs, allowed: passes };
+    // One of several locks may have been passed on long before the last of them was granted.
+    const from = asked.isOneOfSeveral === true ? asked : line;
+    const [fromMs = 0, grantedMs = 0] = [from, line].map(({ atNs }) => Number(atNs) / 1e6 + aheadMs);
+    yield { lock, ask, fromMs, grantedMs, allowed: passes };
   }
 }
