@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 
 import type { Browser } from 'playwright-core';
@@ -19,6 +19,10 @@ import type { Look } from './crawl.js';
 const BUILD_BOUND_MS = 500_000;
 
 const SITE = join(root, '.cache/site');
+
+/** Matches a link to a file of the repository, with the line if there is one. */
+const IN_REPOSITORY =
+  /href="https:\/\/github\.com\/leasehold\/leasehold\/(?:blob|tree)\/main\/([^"#]*(?:#L\d+)?)/g;
 
 const WITHOUT_BROWSER = 'no Chromium is installed; on Debian: apt-get install chromium';
 
@@ -72,6 +76,22 @@ describe('the built site', () => {
       expect(title).toMatch(/^# \S/);
       if (!path.startsWith('/api/')) expect(all).toContain(title);
     }
+  });
+
+  test('links to files of the repository that exist, at lines that they have', async () => {
+    const links = new Set<string>();
+    for (const path of builtPages())
+      for (const [, link = ''] of (await textAt(path)).matchAll(IN_REPOSITORY)) links.add(link);
+    expect(links.size).toBeGreaterThan(200);
+    const lines = (file: string): number =>
+      existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8').split('\n').length : 0;
+    const dead = [...links].filter((link) => {
+      const [file = '', line = '1'] = link.split('#L');
+      return (
+        !statSync(join(root, file), { throwIfNoEntry: false })?.isDirectory() && lines(file) < Number(line)
+      );
+    });
+    expect(dead).toEqual([]);
   });
 
   test('has a page in the reference for each public name', async () => {
