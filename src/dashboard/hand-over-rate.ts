@@ -19,7 +19,7 @@ export class HandOverRate {
     const second = this.#second;
     this.#counts.set(second, (this.#counts.get(second) ?? 0) + count);
     for (const old of this.#counts.keys()) {
-      if (old > second - SECONDS) break;
+      if (old >= second - SECONDS) break;
       this.#counts.delete(old);
     }
   }

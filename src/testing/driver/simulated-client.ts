@@ -52,7 +52,7 @@ export class SimulatedClient extends EventEmitter implements Sender {
   connect(): Promise<this> {
     this.#isClosed = false;
     this.#open();
-    return Promise.resolve(this);
+    return Promise.resolve(this.#face);
   }
 
   close(): Promise<void> {

@@ -29,6 +29,8 @@ describe('what is not simulated', () => {
     const collection = db.collection('a');
     expect(() => collection.aggregate([])).toThrow('does not simulate Collection.aggregate');
     expect(() => db.client.bulkWrite([])).toThrow('does not simulate MongoClient.bulkWrite');
+    const connected = await db.client.connect();
+    expect(() => connected.bulkWrite([])).toThrow('does not simulate MongoClient.bulkWrite');
     await collection.insertOne({ _id: 1 as never, list: [1] });
     await expect(collection.updateOne({ _id: 1 as never }, { $bit: { list: { or: 1 } } })).rejects.toThrow(
       /leasehold\/testing does not simulate .*\$bit/,
