@@ -17,7 +17,10 @@ export const hasSubscribers = (): boolean =>
 class Messages<T extends object> {
   readonly #messages = new WeakMap<T, T>();
 
-  /** The same object each time, with the present fields. Throws if a subscriber has frozen it. */
+  /**
+   * Returns the message about `observed`: the same object each time, with the present fields. Throws if a subscriber
+   * has frozen the message.
+   */
   of(observed: T, further: Partial<T> = {}): T {
     const message = this.#messages.get(observed) ?? ({} as T);
     this.#messages.set(observed, message);

@@ -4,10 +4,10 @@ import type { Wakeups } from './options/provider-options.js';
 /** What a provider knows about itself at this moment, for probes and dashboards. */
 export interface LockProviderHealth {
   /**
-   * False if the provider is closing or closed, if the store has not answered for longer than `storeTimeoutMs` although
-   * it was asked, if the driver has refused a command, for example because the client is closed, and no answer has
-   * followed, or if less than a quarter of a lease is left because its extensions have failed. True for a provider that
-   * has asked the store for nothing lately.
+   * False in these cases: the provider is closing or closed; the store was asked and has not answered for longer than
+   * `storeTimeoutMs`; the driver has refused a command (for example because the client is closed), and no answer has
+   * followed; less than a quarter of a lease is left because its extensions have failed. Otherwise true, also if the
+   * provider has asked the store for nothing lately.
    *
    * A server that refuses commands, for example for a missing privilege, has answered: `healthy` stays true. Listen to
    * `storeError`.

@@ -8,10 +8,10 @@ interface AwaitedCalls {
 
 const noCalls = (): AwaitedCalls => ({ count: 0, ticking: undefined });
 
-/** `undefined` while every time is over: no call can settle, so no call keeps the process alive. */
+/** `undefined` while every known clock has stopped for good: no timer fires, so no call keeps the process alive. */
 let awaited: AwaitedCalls | undefined = noCalls();
 
-/** How many of the times that providers go by are not over. */
+/** How many of the known clocks have not stopped. */
 let running = 0;
 const known = new WeakSet<AbortSignal>();
 
@@ -39,12 +39,12 @@ export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
 }
 
 /**
- * Makes known a time that calls go by. When the last known time is over, the awaited calls do not keep the process
- * alive any longer: their timers never fire.
+ * Makes a clock known: the real one, or a simulated one of a test. When the last known clock has stopped for good, its
+ * timers never fire, so the awaited calls do not keep the process alive any longer.
  *
- * A call does not tell its time: that would be an argument of every call of `keepAlive`.
+ * `keepAlive` does not know the clock of a call, because that would need an argument in every call of `keepAlive`.
  *
- * @param over - Aborts when the time is over. The signal of real time never aborts.
+ * @param over - Aborts when the clock stops for good. The signal of the real clock never aborts.
  */
 export function goBy(over: AbortSignal): void {
   if (over.aborted || known.has(over)) return;

@@ -50,8 +50,8 @@ export abstract class LeaseholdError extends Error {
   }
 
   /**
-   * `instanceof` also recognises the errors of another copy of this package, by their code. If an application derives a
-   * class from one of these classes, `instanceof` recognises only the instances of that class.
+   * `instanceof` also recognises the errors of another copy of this package, by their code. For a class that an
+   * application derives from an error class, `instanceof` recognises only the instances of the derived class.
    *
    * @internal
    */

@@ -18,7 +18,7 @@ import type {
 import { ProviderParts } from './provider-parts.js';
 import { TelemetryFailures } from './warnings.js';
 
-/** The call whose acquire has failed. */
+/** A call of acquire that has failed. */
 interface FailedCall {
   /** Whether the call did not wait, or was a `tryAcquire`. */
   readonly isTry: boolean;
@@ -44,12 +44,12 @@ export const holdEndOf = (why: LossCause): HoldEnd => {
 };
 
 /**
- * What one provider tells of its work: to its observers, and to the subscribers of the diagnostics channels. The caller
- * asks `isOn` before it makes what it tells, so that an unobserved provider does nothing but ask.
+ * What one provider tells of its work: to its observers, and to the subscribers of the diagnostics channels. The core
+ * asks `isOn` before it makes an object for observers, so that an unobserved provider does nothing but ask.
  */
 export class Observation {
   #observers: readonly Observer[] = [];
-  /** The acquire of each hold whose caller does not have it yet. */
+  /** The acquire of each granted hold that its caller does not have yet. */
   readonly #granted = new WeakMap<object, ObservedAcquire>();
   /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
@@ -59,8 +59,8 @@ export class Observation {
   readonly #isOfStore: boolean;
 
   /**
-   * @param isOfStore - Whether the engine works for one store of a quorum. Then observers hear only of its extensions,
-   *   because the quorum itself tells them of its requests and holds.
+   * @param isOfStore - Whether the engine works for one store of a quorum. Then observers hear only of the engine's
+   *   extensions, because the quorum tells them of requests and holds.
    */
   constructor(isOfStore = false) {
     this.#isOfStore = isOfStore;
@@ -220,7 +220,7 @@ export class Observation {
       });
   }
 
-  /** Calls the work even if the scope fails before it does. */
+  /** Calls `work` even if the scope throws before the scope has called it. */
   #within<T>(scope: RunScope, work: () => T): T {
     const call = { isMade: false };
     try {

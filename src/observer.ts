@@ -119,7 +119,7 @@ export interface Observer {
   acquireStarted?(acquire: ObservedAcquire): void;
   acquireEnded?(acquire: ObservedAcquire): void;
   holdStarted?(hold: ObservedHold): void;
-  /** Called when the owner has released the hold, before the release is sent. `holdEnded` follows with its result. */
+  /** Called when the owner has released the hold, before the release is sent. `holdEnded` follows the release. */
   holdReleasing?(hold: ObservedHold): void;
   holdEnded?(hold: ObservedHold): void;
   /** Called instead of `holdStarted` and `holdEnded` if the hold of a granted call ended before its caller had it. */

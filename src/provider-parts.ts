@@ -1,14 +1,14 @@
 import { wrongType } from './options/checks.js';
 
 /**
- * One part of each provider, for the other entries of the package: the public API does not show it. Another copy of
- * the library has other parts, and does not know the providers of this copy.
+ * One part of each provider, for the other entries of the package: the public API does not show the part. If a program
+ * has loaded two copies of the library, each copy finds only the parts of its own providers.
  */
 export class ProviderParts<T> {
   readonly #expected: string;
   readonly #parts = new WeakMap<object, T>();
 
-  /** @param expected - Which provider has such a part, for the error. */
+  /** @param expected - The classes of the providers that have such a part, for the message of the error. */
   constructor(expected: string) {
     this.#expected = `${expected} of this copy of the library`;
   }

@@ -279,10 +279,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Ends the provider. New requests and waiting requests are rejected with {@link ProviderClosedError}, candidates and
    * jobs are stopped, and the signal `releaseRequested` of every hold aborts. The provider waits until all holds are
-   * released and the claims of fires for node-cron are answered, for at most `drainMs` (0 to 24 h, default 5,000).
-   * After that, the signals of the remaining holds abort, and the provider lets their leases expire: the owners may
-   * still be working, so no other process gets these locks earlier. When the promise resolves, no stream or listener
-   * is left, and no timer keeps the process alive. May be called again.
+   * released and the claims of node-cron tasks are answered, for at most `drainMs` (0 to 24 h, default 5,000). After
+   * that, the signals of the remaining holds abort, and the provider lets their leases expire: the owners may still be
+   * working, so no other process gets these locks earlier. When the promise resolves, no stream or listener is left,
+   * and no timer keeps the process alive. May be called again.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

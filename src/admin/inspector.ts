@@ -35,7 +35,7 @@ export interface StoredLock {
   readonly asOf: Date;
   /** `null`: the document is corrupt. */
   readonly snapshot: LockSnapshot | null;
-  /** The last claims of the jobs of an election. */
+  /** The last claim of each job of an election; empty for every other kind of lock. */
   readonly claims: readonly StoredClaim[];
 }
 

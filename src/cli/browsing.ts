@@ -10,7 +10,10 @@ import { textOf } from '../error-text.js';
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** All addresses of this machine. The last one is `::ffff:0.0.0.0`: the IPv4 addresses, by a socket of IPv6. */
+/**
+ * The hosts that stand for all addresses of this machine. `[::ffff:0:0]` is the canonical form of `::ffff:0.0.0.0`: all
+ * IPv4 addresses on a socket of IPv6.
+ */
 const ANY_ADDRESS: readonly string[] = ['0.0.0.0', '[::]', '[::ffff:0:0]'];
 
 /**
@@ -43,7 +46,7 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
 };
 
 interface OpenedPage extends AsyncDisposable {
-  /** Why no browser was started. */
+  /** Why no browser was started; `undefined` if one was started. */
   readonly trouble: string | undefined;
 }
 

@@ -7,7 +7,10 @@ import { codeOfSignal, CommandFailure, EXIT } from './exit-codes.js';
 /** How often to look whether a process group has ended, in ms. */
 const LOOK_MS = 50;
 
-/** How long a killed process group may still be seen, in ms: its members may be zombies that nobody reaps. */
+/**
+ * How much longer than `killAfterMs` to wait for the end of a process group, in ms. If its members are zombies that
+ * nobody reaps, the group never ends.
+ */
 const ZOMBIE_MS = 1_000;
 
 export interface ChildOptions {
@@ -39,7 +42,7 @@ export class ChildCommand {
     // Node.js emits `error` for a signal that this process may not send, because the command runs as another user, for
     // example by sudo.
     child.on('error', () => undefined);
-    // If this process ends by an error of its own, nobody can end the command later.
+    // If an error ends this process, nobody can end the command later. So the command is killed at the exit.
     const kill = (): void => void this.#send('SIGKILL');
     process.on('exit', kill);
     this.ended = new Promise<number>((resolve) => {
@@ -87,7 +90,10 @@ export class ChildCommand {
     else this.#send(signal);
   }
 
-  /** Asks the command to end, and kills it after `killAfterMs`. Further calls send the signal again. */
+  /**
+   * Asks the command to end, and kills it after `killAfterMs`. A further call sends its signal, and does not postpone
+   * the kill.
+   */
   stop(signal: NodeJS.Signals = 'SIGTERM'): void {
     this.#send(signal);
     this.#killing ??= setTimeout(() => {

@@ -30,7 +30,7 @@ const SOCKET_MS = 30_000;
  */
 const DRAIN_MS = 3_000;
 
-/** How long a command waits for the end of its provider and its connections. */
+/** How long a command waits until its provider is closed, and then until its client is closed, in ms. */
 const CLOSE_MS = 5_000;
 
 /** A connected client with one provider. Its disposal closes both. */

@@ -21,7 +21,8 @@ export interface GuardedWork {
 /**
  * Runs until the command has ended; without a command, until a signal or the loss of the hold. Releases nothing.
  *
- * @throws The reason of the interruption, if a signal came before the work began.
+ * @throws The reason of the interruption, if a signal came before the work began. {@link CommandFailure} with 76, if
+ *   the hold was lost or revoked before the work began.
  * @returns The exit code: 76 if the hold was lost or revoked meanwhile. Otherwise, with a command: the exit code of the
  *   command. Without a command: 0 after SIGINT or SIGTERM; the exit code of the signal after any other signal.
  */
@@ -38,7 +39,7 @@ export async function doGuarded(work: GuardedWork): Promise<number> {
   try {
     const over = signals.find(({ aborted }) => aborted);
     if (over !== undefined) throw new CommandFailure(EXIT.lost, textOf(over.reason));
-    // A signal that came after the grant ends the wait as one before the grant does: nothing has begun.
+    // A signal that has come since the grant has the same effect as one before the grant, because no work has begun.
     work.interruption.signal.throwIfAborted();
     const code = await (work.command === undefined
       ? holdUntilSignal(work, loss.signal)

@@ -12,7 +12,7 @@ import { Output } from './output.js';
 import { defineProgram, TAKES_COMMAND } from './program.js';
 import { prepareEnvironment } from './switches.js';
 
-/** How long the process may live after its command has ended, in ms. By then, the command has closed everything. */
+/** How long the process may live after its command has ended, in ms. A command closes everything before it ends. */
 const LINGER_MS = 1_000;
 
 /** The exit code of a process that SIGPIPE has ended. */

@@ -14,10 +14,7 @@ const CTRL_C = '\u0003';
 /** Makes the lines to show on a terminal with this many columns. */
 export type Lines = (columns: number) => readonly string[];
 
-/**
- * Takes the whole terminal until the user presses `q` or ctrl-C, and draws again when the size changes. The disposal
- * restores the terminal.
- */
+/** Takes the whole terminal, and draws again when the size changes. The disposal restores the terminal. */
 export class Screen implements Disposable {
   readonly #quit = new AbortController();
   #lines: Lines = () => [];
@@ -32,7 +29,7 @@ export class Screen implements Disposable {
     stdout.write(ENTER);
   }
 
-  /** Aborts when the user quits. */
+  /** Aborts when the user presses `q` or ctrl-C, or when the terminal is closed. */
   get quit(): AbortSignal {
     return this.#quit.signal;
   }

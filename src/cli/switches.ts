@@ -9,9 +9,9 @@ const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 const PORT_OF_SERVICE = /^(tcp|udp|sctp):\/\//;
 
 /**
- * Prepares the environment for the parser, which takes any value of a switch for on. So this function makes the parser
- * ignore the variable of a switch that is off, every empty variable, and a port that Kubernetes has set. Without
- * LEASEHOLD_URI, the URI comes from MONGODB_URI.
+ * Prepares the environment for the parser. For the parser, a switch is on if its variable has any value. So this
+ * function makes the parser ignore the variable of a switch that is off, every empty variable, and a port that
+ * Kubernetes has set. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */

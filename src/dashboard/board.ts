@@ -51,8 +51,8 @@ export class Board {
   readonly #inUse = new Set<Entry>();
   #totals = noTotals();
   /**
-   * The last key. The first one is random: a page stays open while the process is started again, and must not take a row
-   * of the new process for one of the old process.
+   * The last key that a row got. The first key is random: a page stays open while the process is started again, and
+   * must not take a row of the new process for one of the old process.
    */
   #keys: number = randomInt(2 ** 47);
   #losses = 0;

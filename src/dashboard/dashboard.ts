@@ -19,7 +19,8 @@ export interface DashboardOptions {
   allowRevoke?: boolean | undefined;
   /**
    * Decides whether a request is answered. The function is called for each request to a path of the page, also for the
-   * events and for revocations. If it returns false or throws, the answer is 403. Default: every request is answered.
+   * events and for revocations. A request that another origin made gets 403 without this call. If the function returns
+   * false or throws, the answer is 403. Default: every request is answered.
    */
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
@@ -46,9 +47,10 @@ const MAX_FILTER = 1_024;
  * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
  * everyone who reaches the handler sees them.
  *
- * Not promised: the paths of the events and of revocations, and their format. If a lock changes
- * twice within 500 ms, the first change may not be shown. With many locks and many filters, what a filter shows is some
- * seconds old: the handler makes it anew less often, and takes at most about a fifth of the time of the process for it.
+ * Not promised: the paths of the events and of revocations, and their format. If a lock changes twice within 500 ms,
+ * the first change may not be shown. With many locks and many filters, the page shows what matched its filter some
+ * seconds ago: the handler searches the locks less often, so that the searches take at most about a fifth of the time
+ * of the process.
  *
  * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.

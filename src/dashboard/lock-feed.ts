@@ -10,7 +10,10 @@ import type { Board } from './board.js';
 import type { HandOverRate } from './hand-over-rate.js';
 import type { BoardState } from './wire.js';
 
-/** The least time between two reads. All changes in between are read together. */
+/**
+ * The least time from the beginning of a read to the beginning of the next one, in ms. All changes in between are read
+ * together. After a failed read, `AFTER_FAILURES` decides instead.
+ */
 const READ_EVERY_MS = 500;
 
 /** The last part of `READ_EVERY_MS`. The changes that the server has collected arrive in it. */
@@ -19,7 +22,7 @@ const COLLECT_MS = 50;
 /** How often the board is searched for leases and places whose expiry has passed. No event reports this. */
 const LOOK_EVERY_MS = 1_000;
 
-/** The most locks that one command reads. */
+/** The most locks that one command reads by their names. */
 const MAX_NAMES = 500;
 
 /** The least pause between two reads of all locks, where there is no change stream. */
@@ -58,7 +61,10 @@ export class LockFeed {
   #isStreaming = false;
   #mustReadAll = false;
   #failures = 0;
-  /** How far the server's clock is ahead of the clock of this process. */
+  /**
+   * How far the server's clock is ahead of the monotonic clock of this process, in ms. Until the first read, the wall
+   * clock stands in for the server's clock.
+   */
   #aheadMs: number;
 
   /** @param changed - Called after each change of the board or of the state. */
@@ -122,7 +128,7 @@ export class LockFeed {
     void this.#run(over.signal);
   }
 
-  /** Ends the stream and the reads at once. `start` may follow. */
+  /** Lets the stream end, and ignores a read that is under way. `start` may follow. */
   stop(): void {
     this.#over?.abort();
     this.#over = undefined;

@@ -38,7 +38,7 @@ const waiterRow = (waiter: WaiterInfo): WaiterRow => ({
   since: waiter.since.getTime(),
 });
 
-/** The row of a lock without what is not stored: the key, and the counts of what the dashboard has seen. */
+/** The stored part of the row of a lock: without the key, and without the counts of what the dashboard has seen. */
 export type StoredRow = Omit<LockRow, 'key' | 'handOvers' | 'losses'>;
 
 /** The row of a job without its key. */
@@ -96,7 +96,7 @@ function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Sto
   }));
 }
 
-/** The next instant, if one is stored that is after the last claimed one. Its stored type is not checked elsewhere. */
+/** The next instant, if one is stored that is after the last claimed one. The stored `next` may have any type. */
 function nextOf(run: StoredClaim['run'], instant: Date): number | null {
   const next: unknown = run?.next;
   return next instanceof Date && next > instant ? next.getTime() : null;

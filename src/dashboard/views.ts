@@ -1,12 +1,16 @@
 import type { Clock } from '../clock.js';
 
 /**
- * A filter searches all locks: with 100,000 of them, that takes about 60 ms. So a view stays as it is for at least this
- * many times as long as it takes to make all views, and they take at most a fifth of the time of the process.
+ * To make the view of a filter, all locks are searched: with 100,000 locks, that takes about 60 ms. So a view is kept
+ * for at least this many times as long as it takes to make all views. The views then take at most a fifth of the time
+ * of the process.
  */
 const ROUNDS_PER_VIEW = 5;
 
-/** A view that no viewer has asked for during this time is forgotten, in ms. Viewers ask once a second or more often. */
+/**
+ * A view that no viewer has asked for during this time, in ms, is forgotten. A viewer that asks for it later gets a new
+ * view.
+ */
 const KEEP_MS = 10_000;
 
 /** The most views that are kept. A new one replaces the oldest one. */
@@ -20,7 +24,7 @@ interface Kept<V> {
   isFresh: boolean;
 }
 
-/** What each filter shows. Viewers with the same filter share one view. With many filters, a view may be out of date. */
+/** What each filter shows. Viewers with the same filter share one view. With many filters, a view may be outdated. */
 export class Views<V> {
   readonly #clock: Clock;
   readonly #kept = new Map<string, Kept<V>>();

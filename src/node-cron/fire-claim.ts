@@ -47,7 +47,10 @@ export class FireClaim {
     this.#time = new ServerTime(context.clock);
   }
 
-  /** Resolves with whether this process runs the fire. Rejects if the claim fails, or if its outcome is not known in time. */
+  /**
+   * Resolves with whether this process runs the fire. Rejects if the claim fails, or if its outcome is not known in
+   * time.
+   */
   async settle(): Promise<boolean> {
     const { clock, closing } = this.#context;
     const { untilMs } = this.#fire;

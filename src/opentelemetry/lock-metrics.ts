@@ -9,13 +9,16 @@ import type {
 } from '../observer.js';
 import { errorTypeOf } from './error-type.js';
 
-/** In seconds: from a kept seat, which takes microseconds, to waits and holds of an hour. */
+/** The bucket boundaries of durations, in seconds: from a kept seat, which takes microseconds, to an hour. */
 const DURATIONS_S = [
   ...[0.000_1, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
   ...[1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600],
 ];
 
-/** A third of a lease passes between two extensions, so a share of about two thirds is the normal one. */
+/**
+ * The bucket boundaries of the share of a lease that is left at its extension. A third of a lease passes between two
+ * extensions, so the normal share is about two thirds.
+ */
 const SHARES = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 type GroupOf = (lockName: string) => string;

@@ -70,7 +70,7 @@ export class LockSpans implements Observer {
     const startTime = clock.now();
     const span = this.#start(ACQUIRE, { 'leasehold.lock.name': acquire.lockName }, parent, { startTime });
     this.#requests.set(acquire, { span, parent, startTime, clock });
-    // Another span is never exported, so a link to it would lead nowhere.
+    // A span that is not recording is never exported, so a link to that span would lead nowhere.
     if (span.isRecording()) acquire.traceparent ??= traceparentOf(span.spanContext());
   }
 
@@ -200,7 +200,7 @@ const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: Observ
   ...(queuePlace !== undefined && { 'leasehold.queue.place': queuePlace }),
 });
 
-/** Other processes have stored these texts, so any of them may be no legal trace context. */
+/** Other processes have stored the texts in `handedBy`, so a text may be no legal trace context. */
 const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
   handedBy
     .flatMap((traceparent) => {

@@ -5,8 +5,8 @@ import type { SpanContext } from '@opentelemetry/api';
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /**
- * `undefined` for an invalid context, whose trace id or span id is all zeros. The API without an SDK makes such spans,
- * unless a valid span is active: it then returns the context of that span.
+ * Returns `undefined` for an invalid context, such as one whose trace id or span id is all zeros. Without an SDK, each
+ * new span has an invalid context, unless a valid span is active: the new span then has the context of the active one.
  */
 export function traceparentOf(spanContext: SpanContext): string | undefined {
   if (!isSpanContextValid(spanContext)) return undefined;
@@ -14,7 +14,7 @@ export function traceparentOf(spanContext: SpanContext): string | undefined {
   return `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, '0')}`;
 }
 
-/** `undefined` for a text of any other form. */
+/** Returns `undefined` for a value that is not of the form `TRACEPARENT`. */
 export function contextOf(traceparent: unknown): SpanContext | undefined {
   const found = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   if (found === null) return undefined;

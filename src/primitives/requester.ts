@@ -173,8 +173,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // The provider may have closed in the same turn of the event loop as the grant. The hold would then not be
-    // extended.
+    // The provider may have closed in the same turn of the event loop as the grant. A closed provider extends no hold.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);
@@ -199,7 +198,10 @@ export class Requester {
   }
 }
 
-/** Holds that share one kept read follow no earlier hold. */
+/**
+ * The seat, if its process may pass it from one caller to the next; else `undefined`. A kept read is not passed: its
+ * callers use it at the same time.
+ */
 const passedSeatOf = ({ seat }: Hold): Seat | undefined =>
   seat.keeper?.sharesToken === false ? seat : undefined;
 

@@ -88,8 +88,8 @@ export interface WebLocks {
   ): Promise<T>;
 
   /**
-   * Reads who holds and who waits for the reader-writer locks of the collection, lock by lock: the result is no picture
-   * of one instant.
+   * Reads who holds and who waits for the reader-writer locks of the collection. The locks are not all read at the same
+   * moment.
    *
    * @throws As `list` of a provider.
    */
@@ -98,7 +98,7 @@ export interface WebLocks {
 
 type Callback<T> = (lock: WebLock | null) => T | Promise<T>;
 
-/** A callback of any of the forms of `request`. Only with `ifAvailable` it may get `null`. */
+/** A callback in any form of `request`. The callback may get `null` only with `ifAvailable`. */
 type GivenCallback<T> = (lock: never) => T | Promise<T>;
 
 /** What the locks use of their provider. */
@@ -161,7 +161,10 @@ export class WebLocksFace implements WebLocks {
   }
 }
 
-/** The own properties of this object are those of a `Lock` in the Web Locks API. The others are getters. */
+/**
+ * The own properties of this object are those of a `Lock` in the Web Locks API. Such a `Lock` has no `signal` and no
+ * `fencingToken`, so these two are getters.
+ */
 class HeldWebLock implements WebLock {
   readonly name: string;
   readonly mode: WebLockMode;

@@ -97,8 +97,8 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
 /**
- * The next token, above the fence and above `CLOCK_TOKEN`. If one update grants several attempts, each of them needs
- * an `offset` of its own.
+ * The next token, above the fence and above `CLOCK_TOKEN`. If one update gives seats to several attempts, each attempt
+ * needs an `offset` of its own.
  */
 export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],

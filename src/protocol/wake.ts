@@ -1,12 +1,12 @@
 import { all, bind, filter, hasType, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
-/** Stands in place of a token: the process of the attempt has to look at the lock again. */
+/** Stands in place of a token in a word of `wake`: the process of the attempt has to look at the lock again. */
 export const LOOK_AGAIN = 0;
 
 /**
- * Stands in place of a token: the process has to give the seat back after as many passes as the option `passes`
- * allows.
+ * Stands in place of a token in a word of `wake`: the process has to give the seat back after as many passes as the
+ * option `passes` allows.
  */
 export const OTHERS_WAIT = -1;
 

@@ -52,7 +52,7 @@ export class Deployment implements Store {
     return this.#engine.requester.context.collection.unanswered();
   }
 
-  /** Tells the observer of the extensions of the seats. Returns a function that ends this. */
+  /** Tells the observer of every extension of the seats. The returned function removes the observer. */
   observeExtensions(observer: Observer): () => void {
     return this.#engine.observation.add({ extended: (extension) => observer.extended?.(extension) });
   }

@@ -64,7 +64,7 @@ export class MissingStores {
   }
 
   #throwIfOver(): void {
-    // The deadline of the hold may have passed unnoticed. The check then ends the hold.
+    // The deadline of the hold may have passed unnoticed. `checkJoinRequest` then ends the hold.
     this.#hold.checkJoinRequest();
     this.#ending.signal.throwIfAborted();
   }

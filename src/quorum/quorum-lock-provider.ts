@@ -46,7 +46,9 @@ export interface OfStore {
 export interface QuorumHealth {
   /** Whether a majority of the stores is healthy. */
   readonly healthy: boolean;
-  /** Why stores are not healthy; each sentence names its store. Has entries also while only a minority is not healthy. */
+  /**
+   * Why stores are not healthy; each sentence names its store. Has entries also while only a minority is not healthy.
+   */
   readonly reasons: readonly string[];
   /** What is known of each store and of the seats in it, in the order of the databases. */
   readonly stores: readonly LockProviderHealth[];

@@ -30,7 +30,7 @@ const MOVES: Moves<State> = {
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
  * one passes, and each of the others costs only one write. Without a gate, the contenders would take seats from each
  * other. A gate has two costs. It takes one more round trip. And if the process of a seat at the gate has died, or does
- * not know of the seat, this seat keeps everyone out until its lease expires. So three rounds have no gate:
+ * not know of the seat, this seat keeps everyone out until its lease expires. So three kinds of rounds have no gate:
  *
  * - the first round, unless the request waits for a contended lock (`ContendedLocks`);
  * - the round after a pause that followed a busy gate, if no release at the gate was reported during the pause;

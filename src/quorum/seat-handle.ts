@@ -16,7 +16,7 @@ import { unavailable } from '../store/unavailable.js';
 import type { Answer } from '../store/updates/combiner.js';
 import type { StoreSeat } from './store.js';
 
-/** A seat in one deployment: the handle of a lease that can also raise the fence. */
+/** The handle of a seat in one deployment. It can also raise the fence of that deployment. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   readonly store: number;
   readonly #context: AcquisitionContext;

@@ -3,8 +3,8 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Resolves with `undefined` when `majority` seats are released. Resolves with the cause of the loss when that has
- * become impossible, because too many seats had been lost before.
+ * Resolves with `undefined` when `majority` seats are released. If too many seats had been lost before, so that fewer
+ * than `majority` can be released, resolves with the cause of the loss.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

@@ -11,7 +11,7 @@ export interface StoreFailure {
   readonly error: unknown;
 }
 
-/** The failures of several stores in one line, each with the message of its last error. */
+/** One line that says of each failed store whether it has ever answered, and with which message it failed. */
 export const describeFailures = (failures: readonly StoreFailure[]): string =>
   failures
     .toSorted((a, b) => a.store - b.store)

@@ -10,8 +10,8 @@ import type { StoreSeat, Store, SeatRequest } from './store.js';
  *   lock.
  * - `refusing`: the store refused, and would refuse for other locks, too. A refusal comes at once and grants nothing,
  *   so every request may ask such a store. But the store is never the gate, and does not count as free.
- * - `silent`: the store did not answer, it returned an error that may be over soon (such as no primary), or the driver
- *   refused the command.
+ * - `silent`: the store did not answer, it returned an error that a later try may not meet (such as no primary), or
+ *   the driver refused the command.
  */
 type Condition = 'answering' | 'refusing' | 'silent';
 
@@ -97,8 +97,8 @@ export class StoreHealth {
 }
 
 /**
- * A member of a replica set that knows no primary returns an error that may be over soon. For the next request, such an
- * error is no better than no answer, so the store counts as silent.
+ * A member of a replica set that knows no primary returns an error, although a later try may succeed. For the next
+ * request, this error is no better than no answer, so the store counts as silent.
  */
 function conditionAfter(error: LeaseholdError): Condition {
   if (error instanceof UnsupportedServerError) return 'refusing';

@@ -115,7 +115,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * next extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
-   *   If the leader loses its term at that moment, the run is reported as `missed` like any other.
+   *   If the leader loses its term at that moment, the run does not start, and is reported as `missed`.
    * @throws {@link JobNotStartedError} if no leader claims the run within two leases of the election (each with its
    *   transition) plus `storeTimeoutMs`; no leader claims the run later. {@link StoreUnavailableError}; if its
    *   `outcomeKnown` is false, the run may still start. {@link UnsupportedServerError}, {@link

@@ -23,9 +23,9 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The server time at which the last claim began that was not made during a run. `Infinity` if, since then, anything
-   * but that claim and its run has taken time. Instants that are missed from this time on are told with the reason
-   * `overrun`.
+   * The server time at which the last claim began; a claim that is made during a run does not count. `Infinity` if the
+   * term has since spent time on anything but that claim and its run. Missed instants are reported with the cause
+   * `overrun` if the first of them is at this time or later.
    */
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
@@ -52,8 +52,8 @@ export class TermClaims {
   }
 
   /**
-   * Called when something other than a claim and its run took time. If an instant was missed meanwhile, the cause is
-   * not `overrun`.
+   * Called when the term has spent time on anything but a claim and its run. If an instant was missed meanwhile, the
+   * cause is not `overrun`.
    */
   interrupted(): void {
     this.#busySinceMs = Infinity;

@@ -28,8 +28,8 @@ export class AnswerLog {
   }
 
   /**
-   * The driver did not send the command. In most cases the driver refuses for good, so only an answer ends the
-   * refusal.
+   * Called when the driver refused to send a command. In most cases the driver refuses every later command, too, so
+   * only an answer ends the refusal.
    */
   refusedByDriver(error: unknown): void {
     this.#refusal = { error };

@@ -116,7 +116,7 @@ export class Connection implements TopologyObserver {
 
   /**
    * Returns a function that tells whether a server may have been reachable at the time of this call. If the driver has
-   * reported nothing yet, only its later reports show this, so the function is called after the command.
+   * reported nothing yet, only later reports show the answer. So the function is called after the command has failed.
    */
   #couldReachNow(): () => boolean {
     const [mayReach, isReported] = [this.#mayReach, this.#description !== undefined];

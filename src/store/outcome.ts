@@ -22,7 +22,7 @@ export interface Refused {
   /** False if the driver refused, for example because the client is closed or the call is invalid. */
   readonly byServer: boolean;
   /**
-   * True if an earlier copy of the same operation may have been applied. The server has refused only the last copy.
+   * True if an earlier copy of the same operation may have been applied. Only the last copy was refused.
    */
   readonly isSecondCopy?: boolean;
 }
@@ -33,7 +33,10 @@ export interface Unknown {
   readonly maybeApplied: boolean;
 }
 
-/** Whether the caller knows what a call has changed: everything that the call asked for, or nothing. */
+/**
+ * Whether the caller knows what a call has changed: everything that the call asked for, or nothing. Does not tell
+ * whether an earlier copy of the call was applied.
+ */
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
 

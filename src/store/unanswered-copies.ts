@@ -1,8 +1,8 @@
 import type { ServerClock } from './server-clock.js';
 
 /**
- * A margin for the drift of the clocks until the not-after, in ms. `aheadByMs` of the server clock does not cover the
- * drift.
+ * A margin in ms: until the not-after, the clocks of the process and the server may drift apart. `aheadByMs` of the
+ * server clock does not cover this drift.
  */
 const ARRIVAL_SLACK_MS = 100;
 

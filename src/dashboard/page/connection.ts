@@ -5,7 +5,7 @@ const AGAIN_MS = 2_000;
 
 /**
  * The path of the page with a slash at its end: `events` and `revoke` follow it. If `leasehold dashboard` serves the
- * page, the path has the secret of its URL.
+ * page, the path has the secret token.
  */
 const base = `${location.pathname.replace(/\/$/, '')}/`;
 
@@ -28,7 +28,10 @@ export interface Listener {
 export class Connection {
   readonly #listener: Listener;
   #source: EventSource | undefined;
-  /** Older sources. They are closed when the present one has answered, so that the page has no gap. */
+  /**
+   * Older sources. Their events are ignored. They stay open until the present source has answered or failed: so the
+   * server has a viewer, and keeps its board up to date.
+   */
   #older: EventSource[] = [];
   #hasAnswered = false;
   #again: number | undefined;
@@ -37,7 +40,7 @@ export class Connection {
     this.#listener = listener;
   }
 
-  /** The events for the filter follow those of the present one without a gap. */
+  /** Asks for the events of this filter. From now on, the events of the filter before are ignored. */
   open(filter: string): void {
     clearTimeout(this.#again);
     if (this.#source !== undefined && this.#hasAnswered) this.#older.push(this.#source);

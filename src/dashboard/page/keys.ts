@@ -1,6 +1,7 @@
 /**
- * Moves the focus by keys: `/` to the filter, the arrows from row to row. Esc closes the details that have the focus;
- * otherwise it clears the filter; otherwise it takes the focus away.
+ * Moves the focus by keys: `/` to the filter, the arrows from row to row, Home and End to the first and the last row.
+ * Esc closes the row that has the focus, if the row is open. Otherwise Esc clears the filter. If the filter is empty,
+ * Esc takes the focus away.
  */
 export function listenToKeys(filter: HTMLInputElement, buttons: () => readonly HTMLButtonElement[]): void {
   document.addEventListener('keydown', (event) => {

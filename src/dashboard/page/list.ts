@@ -16,10 +16,10 @@ export interface RowView<R extends Row> {
 
 /** The properties in which the lists differ. */
 export interface ListKind<R extends Row> {
-  /** The id of its section. */
+  /** The id of the list's section. */
   readonly id: string;
   readonly title: string;
-  /** How its rows are sorted, in words. */
+  /** How the rows of the list are sorted, in words. */
   readonly sorted: string;
   readonly columns: readonly string[];
   readonly empty: () => Node;
@@ -29,7 +29,10 @@ export interface ListKind<R extends Row> {
 /** How long the rows keep their order after the pointer has moved over them: no row may move away under a click. */
 const STILL_MS = 2_000;
 
-/** The most rows that stay in the table after the server has removed them, while the rows keep their order. */
+/**
+ * The most rows that stay in the table after the server has removed them, while the rows keep their order. A row that
+ * is open or has the focus stays even beyond this number.
+ */
 const MAX_GONE = 50;
 
 /** A table whose rows follow the messages of the server. A message changes only the rows that it has. */
@@ -41,7 +44,7 @@ export class List<R extends Row> {
   readonly #note: HTMLElement;
   readonly #empty = make('div', { class: 'empty', hidden: true });
   readonly #views = new Map<number, RowView<R>>();
-  /** The rows on the screen. The ages in the other rows are not kept up to date. */
+  /** The rows on the screen. The ages in another row are kept up to date only while the row is open. */
   readonly #visible = new Set<Element>();
   readonly #watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries)
@@ -127,7 +130,7 @@ export class List<R extends Row> {
     else element.after(details);
   }
 
-  /** If `isStill`, rows that the server has removed stay where they are, and new rows come last. */
+  /** If `isStill`, up to `MAX_GONE` rows that the server has removed stay where they are, and new rows come last. */
   #arrange(isStill: boolean): void {
     const wanted = new Set(this.#order);
     const gone = [...this.#views].filter(([key]) => !wanted.has(key));

@@ -115,7 +115,10 @@ function showState(shown: BoardMessage['state'], why = ''): void {
   state.title = plain(why);
 }
 
-/** Writes the summary for screen readers, which could not follow every change. A new state is written at once. */
+/**
+ * Writes the summary for screen readers, which could not follow every change. A new state is written at once, unless it
+ * is `connecting`.
+ */
 function summarize({ totals, state: now, why }: BoardMessage): void {
   const isNews = summary.dataset['state'] !== now;
   if (now === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;

@@ -187,8 +187,8 @@ export class Acquisition {
   }
 
   /**
-   * Notes how this request heard of its grant, and which holds came before. They are known only if the last answer
-   * showed the request at the head: otherwise, waiters ahead of it may have had holds that no answer has shown.
+   * Notes how this request heard of its grant, and which holds came before. The holds are known only if the last
+   * answer showed the request at the head. Otherwise, waiters ahead of it may have had holds that no answer has shown.
    */
   #noteHandOver({ by, grantedAtMs }: Heard): void {
     const { observed } = this.#request;

@@ -49,11 +49,12 @@ export interface SeatKeeper {
   keepIdle(seat: Seat): void;
   /** Called when the release of the idle seat was requested: gives the seat back. */
   returnIdle(seat: Seat): void;
-  /** Called when the seat was given back or lost. */
+  /** Called when the seat was given up or lost. */
   seatEnded(seat: Seat): void;
   /**
    * Called when another process, a writer or an upgrade waits behind the seats of this lock, or when the holders exceed
-   * a new limit. The keeper must give back idle seats, and lets no new hold begin except by bounded passes.
+   * a new limit. The keeper must give back idle seats, and lets no further caller use a seat that it has, except by
+   * bounded passes.
    */
   othersWait(): void;
 }
@@ -74,10 +75,10 @@ const MOVES: Moves<State> = {
  *
  * - `live`: until its deadline. Only an answer of the server moves the deadline, and only after a suspension may the
  *   answer move it backwards. → `lost`, with each of its holds, when the deadline has passed, the server says that the
- *   lease is gone, or the provider closes; → `given up`, while it is idle.
+ *   lease is gone, or the provider closes; → `given up`, when the process needs the idle seat no longer.
  * - `lost`: final. A later extension does not revive the seat.
- * - `given up`: final. This change sends nothing: the process then gives the lease back by a command, or lets it
- *   expire.
+ * - `given up`: final. The move to this state sends nothing. The process then gives the lease back by a command, or
+ *   lets the lease expire.
  *
  * Each check compares the clock with the deadline, so a check after a blocked event loop never takes an expired seat
  * for live (E18). The timer at the deadline reports the loss without waiting for a reply, before the server can give

@@ -101,8 +101,8 @@ export class ModeExchange {
   }
 
   /**
-   * Reads the answer to a change. Returns `undefined` if the change must be sent again: the hold is not over, and the
-   * answer does not show the change.
+   * Reads the answer to a change. Returns `undefined` if the change must be sent again: the answer does not show the
+   * change, the hold is not over, and the document is not corrupt.
    */
   async #read({ value: { reply }, sentAt }: Done<Answer>, change: number): Promise<Changed | undefined> {
     const { id, name, grant } = this.#hold;

@@ -25,9 +25,9 @@ type End = Stop | { readonly type: 'over' };
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
- * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails,
- * the hold stays upgradeable: the library cancels the upgrade on the server, and repeats the cancel in the background
- * until the outcome is known.
+ * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails
+ * and the hold is not over, the hold stays upgradeable. The library then cancels the upgrade on the server, and
+ * repeats the cancel in the background until the outcome is known. A try that was answered with busy needs no cancel.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;

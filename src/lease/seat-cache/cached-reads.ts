@@ -129,7 +129,7 @@ export class CachedReads implements Cached {
     this.#context.changed(this);
     this.#context.used();
     this.#serveQueue();
-    // If this seat may not be shared, the other readers must ask the server themselves.
+    // If this seat may not be shared, the readers in the local queue must ask the server themselves.
     if (!this.#mayShare(seat)) this.#sendQueueToServer();
   }
 

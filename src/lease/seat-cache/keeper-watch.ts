@@ -11,7 +11,10 @@ import type { Cached, OwnSeat } from './cached-request.js';
  */
 export const MOST_READ = 256;
 
-/** How long a far keeper relies on a read. The answer to the next read comes earlier, unless the store is slow. */
+/**
+ * How long a far keeper relies on a read, counted from the sending of the read. Unless the store is slow, the next
+ * read is answered within that time.
+ */
 const RELIED_MS = 2 * READ_EVERY_MS;
 
 export interface KeeperSurroundings {

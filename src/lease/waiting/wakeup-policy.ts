@@ -66,8 +66,8 @@ const phaseOf = ({ place, waiters }: QueuePosition): number =>
 
 /**
  * How long a far process waits until its next read, in ms. Two reads are at least half a second apart. The phase may
- * move back a little, because queues change and the server's clock is only estimated. Such a shift must not cause a
- * second read.
+ * move back a little, because queues change and the server's clock is only estimated. Such a shift must not cause an
+ * additional read.
  */
 export function untilReadMs(phaseMs: number, serverMs: number, sinceReadMs: number): number {
   const pauseMs = Math.max(0, READ_EVERY_MS / 2 - sinceReadMs);

@@ -84,8 +84,8 @@ export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 export const CALLS_FULL = 'full';
 
 /**
- * The answer of {@link call} to a call that arrives after its `until`. If a call has been stored since this process read
- * the number `since`, the answer is the numbers instead.
+ * The answer of {@link call} to a call that arrives after its `until`. If another call has been stored since this
+ * process read the number `since`, the answer has the numbers of the last call and of the last claimed call instead.
  */
 export const CALL_LATE = 'late';
 

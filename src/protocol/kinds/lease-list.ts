@@ -15,7 +15,7 @@ import type { Expression } from '../expressions.js';
 import type { Shown } from '../seats.js';
 import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
-/** Expressions about a field that has any number of leases. Their order has no meaning. */
+/** Expressions about a field that has any number of leases. The order of the leases has no meaning. */
 export interface LeaseList {
   readonly isEmpty: Expression;
   /** `own`: further conditions on each lease, `$$this`. */
@@ -126,7 +126,7 @@ const MAX_WITHOUT_SET = 8;
  */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
 
-/** Reads what `shown` projected. The leases of the attempts that `shown` got come first. */
+/** Reads what `LeaseList.shown` projected. The leases of the attempts in its argument `ids` come first. */
 export function readShownList(shown: unknown): Shown {
   if (typeof shown !== 'object' || shown === null) return { leases: [shown] };
   const { mine, some, count, earliest } = shown as Readonly<Record<string, unknown>>;

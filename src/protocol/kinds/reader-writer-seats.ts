@@ -91,7 +91,8 @@ const entering: Expression = when(
 export const readerWriterSeats: SeatRules = {
   kind: 'reader-writer',
   keeping: 'shared',
-  // `writerWaiting` also tells of an upgrade, which is not in the queue, and of a waiting writer of the same process.
+  // A keeper also looks for waiters of other processes in the queue. They include neither an upgrade, which has no
+  // place in the queue, nor a writer of the keeper's own process. `writerWaiting` is true for both.
   endsKeeping: equal('$writerWaiting', true),
   entersOne: false,
   mayOvertake: false,
@@ -119,7 +120,7 @@ export const readerWriterSeats: SeatRules = {
   readShown: (document) => {
     const { writer: stored, writerWaiting } = document;
     const shown = { ...readShownList(document['readers']), writerWaiting };
-    // A writer has no readers beside it. So `leases` has all leases, and the counts of the readers are left out.
+    // A writer has no readers beside it. So `leases` has all leases, and `count` and `earliest` are left out.
     return stored === null ? shown : { leases: [...shown.leases, stored], writerWaiting };
   },
   leases: { $concatArrays: ['$readers', writer.leases] },

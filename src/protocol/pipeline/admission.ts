@@ -107,8 +107,8 @@ const inOrder = (lease: Expression): Expression => ({
 
 /**
  * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give back the seats that they
- * do not use. A request does not name its own process, because that process knows of the request. An upgrade also
- * names its own process, which reads the words of `wake` in the reply.
+ * do not use. After a request, the process of the request is not named, because it knows of the request. After an
+ * upgrade, the process of the upgrade is named, too: it reads the words of `wake` in the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

@@ -3,7 +3,10 @@ import type { Expression } from '../expressions.js';
 
 const HALF_DAY_MS = 43_200_000;
 
-/** The margins of consecutive tokens are 48 s apart. Coprime to `HALF_DAY_MS`, so that the margins repeat late. */
+/**
+ * If the fence rises by 1, the margin changes by this time, in ms. The number is coprime to `HALF_DAY_MS`, so that the
+ * margins repeat late.
+ */
 const SPREAD = 48_271;
 
 /**

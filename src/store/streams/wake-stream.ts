@@ -36,7 +36,7 @@ export class WakeStream {
   readonly #listener: WakeListener;
   readonly #stream: StreamSupervisor;
 
-  /** @param telling - Whether anything observes the provider: events then have the server's time. */
+  /** @param telling - `isOn`: something observes the provider, so events have to contain the server's time. */
   constructor(
     context: StreamContext,
     process: string,

@@ -65,9 +65,9 @@ interface Sent extends Statement {
  * the next group: one command with up to 64 statements.
  *
  * The server counts the statements that changed their document. If the count is that of all statements, each was
- * applied, and a release needs no read. For the other statements, the documents are read: a statement is confirmed if
- * its document shows the attempt id of the operation. If no statement failed and the count is no higher than the
- * number of confirmed statements, the rest was certainly not applied.
+ * applied, and a leave is confirmed without a read. In all other cases the committer reads the documents: a statement
+ * is confirmed if its document shows the attempt id of the operation. If no statement failed and the count is no
+ * higher than the number of confirmed statements, the rest was certainly not applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.

@@ -29,9 +29,9 @@ interface Entries {
 }
 
 /**
- * The updates of a group. All leaves of one kind of lock are one update, and all requests of one kind with the same
- * terms are one. Before the requests come the updates that create missing documents. Leaves come first, because they
- * make seats free.
+ * The updates of a group. All leaves for one kind of lock are one update. All requests for one kind of lock are one
+ * update if they ask for the same (`haveSameTerms`). The updates that create missing documents come before those of
+ * the requests. Leaves come first, because they make seats free.
  *
  * @param isSharded - Whether the collection is behind a router. A router sends an update of several names to several
  * shards, and more than one shard may count a document of the same name. So behind a router, each statement is an

@@ -16,7 +16,7 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command as the client sends it. `run` uses the values encoded at that time, not later changes of `given`. */
+/** A command that was read. `run` uses the values that `given` had at the reading, and no later ones. */
 export interface Command extends ReadCommand {
   readonly given: GivenCommand;
 }

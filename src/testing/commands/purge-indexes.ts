@@ -4,15 +4,15 @@ import type { Drop } from '../replica-set/oplog.js';
 import { DateValue } from '../server/values.js';
 import { put } from './one-update.js';
 
-/** An index that purges a document when the date in its field is this number of seconds ago. */
+/** A TTL index: it purges a document `afterSeconds` after the date in the document's field `field`. */
 interface PurgeIndex {
   readonly field: string;
   readonly afterSeconds: number;
-  /** The drops of its collection. A member that has none of them, or has rolled them back, has the index. */
+  /** The drops of the collection after the index was made. A member with such a drop in its oplog lacks the index. */
   readonly drops: Drop[];
 }
 
-/** The indexes that purge documents. All members have the same indexes. */
+/** The TTL indexes. All members get an index at once. Each member loses the index with a drop of the collection. */
 export class PurgeIndexes {
   readonly #indexes = new Map<Namespace, Map<string, PurgeIndex>>();
 

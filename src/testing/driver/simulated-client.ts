@@ -25,7 +25,7 @@ export class SimulatedClient extends EventEmitter implements Sender {
   readonly process: SimulatedProcess;
   /** Set while the client is connected, as in the driver. */
   topology: Topology | undefined;
-  /** This client, where each method that is not simulated throws an error. Users get only this object. */
+  /** A proxy of this client, in which every method that is not simulated throws an error. */
   readonly #face: this;
   readonly #topology: Topology;
   readonly #connections: Connections;

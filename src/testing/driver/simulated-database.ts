@@ -16,7 +16,7 @@ interface CommandOptions {
 
 /** The part of the driver's `Db` that the library uses. */
 export class SimulatedDatabase {
-  /** The client, with an error for each method that is not simulated. */
+  /** A proxy of the client, in which every method that is not simulated throws an error. */
   readonly client: object;
   readonly databaseName: string;
   readonly #sender: Sender;

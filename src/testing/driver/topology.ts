@@ -38,7 +38,7 @@ export class Topology {
   readonly #onChange: (change: DescriptionChange) => void;
   readonly #waiting = new Set<() => void>();
   #description: Description = { type: 'Unknown', servers: new Map() };
-  /** Since the process is cut off. */
+  /** While the process is cut off: the timer after which its monitors give all members up. */
   #silence: Timer | undefined;
 
   constructor(

@@ -14,7 +14,7 @@ export interface Step {
   readonly wake: string;
   /** The server's time of the version `after`. A lease that expired at this time or earlier was certainly over. */
   readonly overBeforeMs: number;
-  /** The highest token given or reserved under this name so far. */
+  /** The highest token given or reserved under this name before the version `after`. */
   readonly lastToken: number;
   /** `purgeAt` in both versions, in ms. `before` is 0 if there was no document. */
   readonly purgeAtMs: { readonly before: number; readonly after: number };
@@ -103,8 +103,8 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
 }
 
 /**
- * Whether the transition of the election after this lease of a leader may have begun by `ms`. Then the same candidate
- * may return.
+ * Whether the transition of the election, which is the last `transitionMs` of a leader's lease, may have begun by the
+ * server time `ms`. From then on, the leader's candidate may return.
  */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
@@ -132,7 +132,7 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
   });
 }
 
-/** Whether a leader gave up its term in this update. That leader may have named the candidate of this lease. */
+/** Whether a leader that gave up its term in this update may have named the candidate of this lease. */
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 

@@ -12,7 +12,7 @@ const MOST_LATENCY_MS = 0.4;
 
 /**
  * One process of a simulation. It can stand still (`freeze`): then its timers do not fire, and arriving messages wait
- * in its inbox. It can be cut off (`cut`): then it goes on, and its messages reach nobody.
+ * in its inbox. It can be cut off (`cut`): then it goes on, but every message from it or to it is lost.
  */
 export class SimulatedProcess implements Surroundings {
   readonly clock: Clock;

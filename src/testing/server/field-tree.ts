@@ -63,8 +63,8 @@ export class FieldTree {
   }
 
   /**
-   * The document with the computed fields. All expressions see the document as it was before. A missing field gets a
-   * position if fields within it are listed.
+   * The document with the computed fields. All expressions see the document as it was before. If a field is missing,
+   * and the tree only lists fields within it, the missing field gets a position in the document.
    */
   withComputed(document: DocumentValue, at: Environment): DocumentValue {
     const fields: Fields = new Map(document);
@@ -75,7 +75,7 @@ export class FieldTree {
     return fields as DocumentValue;
   }
 
-  /** A computed field replaces a value that is neither an object nor an array. */
+  /** An object with the computed fields replaces a value that is neither an object nor an array. */
   #valueWithComputed(value: Value | undefined, at: Environment): Value | undefined {
     if (isDocument(value)) return this.withComputed(value, at);
     if (isArray(value)) return value.map((element) => this.#valueWithComputed(element, at)) as ArrayValue;
@@ -95,8 +95,8 @@ export class FieldTree {
   }
 
   /**
-   * A value that is neither an object nor an array has no listed fields, so it becomes missing. In an array it keeps
-   * its position, where a field may be computed.
+   * A value that is neither an object nor an array has no listed fields, so it becomes missing. In an array, the
+   * missing element keeps its position, because `withComputed` may put an object there.
    */
   #includingWithin(value: Value | undefined): Value | undefined {
     if (isDocument(value)) return this.including(value);

@@ -17,9 +17,10 @@ export interface Shaped<Compiled> {
 const MAX_STEPS = 200_000;
 
 /**
- * A cache of what was compiled. Its key is the shape of the source: the source without its constants and paths, which
- * become parameters. The library makes its pipelines and projections anew for each command, with other ids and times in
- * them. Their shapes are few, so each shape is compiled once.
+ * A cache of what was compiled. Its key is the shape of the source: the source without its constants and its longer
+ * paths (`$a.b`), which become parameters. A path of one name (`$a`) and a path of a variable stay in the shape. The
+ * library makes its pipelines and projections anew for each command, with other ids and times in them. Their shapes
+ * are few, so each shape is compiled once.
  */
 export class Shapes<Compiled> {
   readonly #sort: 'expression' | 'projection';
@@ -60,7 +61,7 @@ export class Shapes<Compiled> {
 /** The marks: words of a shape that are no names. */
 const [CONSTANT, PATH, ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [0, 1, 2, 3, 4, 5] as const;
 
-/** The place in the tree of all shapes that was reached by the words so far. A word is a name or a mark. */
+/** A node in the tree of all shapes. Each word of a shape, a name or a mark, leads from one step to the next. */
 class Step<Compiled> {
   compiled: Compiled | undefined;
   readonly #count: { steps: number };

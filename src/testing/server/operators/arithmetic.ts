@@ -112,8 +112,8 @@ function longOf(value: number): bigint {
 
 function multiply(operands: readonly Evaluation[]): Evaluation {
   return (at) => {
-    // The result is the exact product if that fits into a long, else the product of doubles. As on a server, both are
-    // computed side by side.
+    // The result is the exact product if all operands are integers and each product on the way fits into a long, else
+    // the product of doubles. As on a server, both are computed side by side.
     let exact: bigint | undefined = 1n;
     let product = 1;
     let width: Width = 'int';

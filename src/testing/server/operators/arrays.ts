@@ -16,7 +16,7 @@ function toInt(value: Value | undefined): number | undefined {
   return Number.isInteger(number) && number >= MIN_INT && number <= MAX_INT ? number : undefined;
 }
 
-/** The index. A value that is no number fails with one code, and a number that is no index with another. */
+/** Reads an index. Fails with the code `noNumber` if the value is no number, and with `noInt` if it is no int. */
 function indexOf(operator: string, value: Value | undefined, noNumber: number, noInt: number): number {
   if (!isNumber(value)) throw wrong(noNumber, operator, value);
   const index = toInt(value);

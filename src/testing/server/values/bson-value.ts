@@ -89,7 +89,7 @@ export const isArray = (value: Value | undefined): value is ArrayValue => Array.
 
 export const isDocument = (value: Value | undefined): value is DocumentValue => value instanceof Map;
 
-/** Whether the first field is an operator: an expression and a condition of a query are such documents. */
+/** Whether the name of the first field is an operator, as in an expression or in a condition of a query. */
 export function startsWithOperator(value: DocumentValue): boolean {
   for (const name of value.keys()) return name.startsWith('$');
   return false;
