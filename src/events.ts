@@ -71,7 +71,7 @@ export interface LostEvent extends AttemptEvent {
 export interface AbandonedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The time from the grant to the garbage collection, in whole ms. */
+  /** The time from the beginning of the hold to the garbage collection of its handle, in whole ms. */
   readonly heldMs: number;
 }
 

@@ -113,7 +113,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    *
    * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: the error names the leader, if there is
    *   one, or says that the store does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError};
-   *   a `DOMException` named `AbortError` when the candidate is stopped or its first request fails meanwhile.
+   *   a `DOMException` named `AbortError` when `stop` is called for a started candidate, or when its first request
+   *   fails.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;
