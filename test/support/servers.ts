@@ -13,27 +13,40 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A replica set shared by all test files: `inject('mongoUri')`. */
     mongoUri: string;
-    /** Where a worker asks for a replica set that no other worker uses; see `useOwnServer`. */
+    /** Where a test file borrows a replica set that no other file uses meanwhile; see `useOwnServer`. */
     ownServers: string;
   }
 }
 
-/** The servers of a run: one for all files, and one for each worker whose files set fail points. */
+/** The servers of a run: one for all files, and those that files borrow for themselves because they set fail points. */
 export default async function startServers(project: TestProject): Promise<() => Promise<void>> {
   const shared = await connectOrStart();
-  const own = new Map<string, Promise<MongoServer>>();
-  const desk = await answering(async (worker) => {
-    // It stays for the later files of this worker: a start takes more than a second of processor time.
-    const server = own.get(worker) ?? startReplicaSet({ say: () => undefined });
-    own.set(worker, server);
-    return (await server).uri;
+  const own = new Map<string, MongoServer>();
+  const free: string[] = [];
+  const starting = new Set<Promise<MongoServer>>();
+  const borrowed = async (): Promise<string> => {
+    // A server stays for later files: a start takes more than a second of processor time.
+    const returned = free.pop();
+    if (returned !== undefined) return returned;
+    const start = startReplicaSet({ say: () => undefined });
+    starting.add(start);
+    const server = await start;
+    own.set(server.uri, server);
+    return server.uri;
+  };
+  const desk = await answering(async (path) => {
+    if (path === '/borrow') return await borrowed();
+    const uri = decodeURIComponent(path.slice('/return/'.length));
+    if (!own.has(uri) || free.includes(uri)) throw new Error(`not borrowed: ${uri}`);
+    free.push(uri);
+    return '';
   });
   project.provide('mongoUri', shared.uri);
   project.provide('ownServers', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`);
   return async () => {
     desk.close();
     desk.closeAllConnections();
-    const started = await Promise.allSettled(own.values());
+    const started = await Promise.allSettled(starting);
     const servers = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     await Promise.all([shared, ...servers].map((server) => server.stop()));
   };

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, inject } from 'vitest';
 
 import { LockProvider } from '../../src/index.js';
 import type { LockProviderOptions } from '../../src/index.js';
-import { isLong } from './breadth.js';
 import { untilTestEnds, whenFileEnds, whenTestEnds } from './current-test.js';
 import { simulatedStore } from './simulated-store.js';
 
@@ -177,28 +176,26 @@ let ownServerUri: string | undefined;
 const serverUri = (): string => ownServerUri ?? inject('mongoUri');
 
 /**
- * Gives a test file the server of its worker, which runs one file at a time. A server has one `failCommand` fail point, so
- * files that set it would switch off each other's on a shared one.
+ * Lends a server to a test file until its tests have ended. A server has one `failCommand` fail point, so files that set it
+ * would switch off each other's on a shared one. A file whose process dies keeps its server. Not by a number of the
+ * worker: Vitest may give the number of a process to another one before the first has ended.
  */
 export function useOwnServer(): void {
   beforeAll(async () => {
-    const answer = await fetch(`${inject('ownServers')}/${worker()}`);
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`the server of this worker has not started: ${text}`);
-    ownServerUri = text;
+    ownServerUri = await fromDesk('borrow');
   });
-  afterAll(() => {
+  afterAll(async () => {
+    if (ownServerUri !== undefined) await fromDesk(`return/${encodeURIComponent(ownServerUri)}`);
     ownServerUri = undefined;
   });
 }
 
-/**
- * What names the worker of this file. In the long run each file has a process of its own, and its pool id is that of the
- * process before it. In the quick run files share processes, and Vitest gives the pool id of one that has no file at the
- * moment to another process.
- */
-const worker = (): string =>
-  isLong ? `pool-${process.env['VITEST_POOL_ID'] ?? ''}` : `process-${process.pid}`;
+async function fromDesk(path: string): Promise<string> {
+  const answer = await fetch(`${inject('ownServers')}/${path}`);
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`no server for this file: ${text}`);
+  return text;
+}
 
 /** Makes commands of one client fail until the test ends, or `mode` is used up. */
 export async function failCommands(
