@@ -18,7 +18,7 @@ export class ProviderParts<T> {
     this.#parts.set(provider, part);
   }
 
-  /** @throws `TypeError` if `locks` is no provider of this copy of the library that has such a part. */
+  /** @throws `TypeError` if `locks` is no provider that this copy of the library has made, or has no such part. */
   of(locks: unknown): T {
     const isObject = typeof locks === 'object' && locks !== null;
     const part = isObject ? this.#parts.get(locks) : undefined;

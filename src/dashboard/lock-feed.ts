@@ -231,7 +231,7 @@ export class LockFeed {
       await sleepUntil(clock, startedMs + READ_EVERY_MS, over);
       if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
       await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);
-      // Even if no lock has changed, the rate of hand-overs has: its oldest second is over.
+      // Even if no lock has changed, the rate of hand-overs has changed: its oldest second is now too old.
       this.#changed();
     }
   }

@@ -89,7 +89,10 @@ const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
     operator === '$rename' && typeof to === 'string' ? [path, to] : [path],
   );
 
-/** A stage that replaces the whole document needs no check, because a later stage stores the token. */
+/**
+ * The paths that a stage names as written. A stage that replaces the whole document names none, and needs no check: the
+ * `$set` that `storing` appends puts the token into the new document.
+ */
 const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
   stage.flatMap(([name, value]) => {
     switch (name) {

@@ -142,8 +142,8 @@ export interface HandOver {
 }
 
 /**
- * Claims an instant of a job of an election, for the term with this id and token. `ClaimOutcome` says why a claim may
- * not be applied.
+ * Claims an instant of a job of an election, for the term with this id and token. `ClaimOutcome` lists the reasons
+ * for which a claim is not applied.
  */
 export interface Claim {
   readonly type: 'claim';
@@ -159,7 +159,7 @@ export interface Claim {
   readonly after: Date | null;
   /** The same in every copy. The server answers a copy of the last claim with `claimed` again. */
   readonly claimId: string;
-  /** Never used twice, so that each update changes the document. */
+  /** A new one in each copy, unlike `claimId`, so that each update changes the document. */
   readonly nonce: string;
   /** The instant from which a fixed rate counts. Stored only by the first claim of the job. Default: `instant`. */
   readonly anchor?: Date | undefined;

@@ -14,7 +14,7 @@ export interface Schedule {
   /** The next instant, computed from the last claim; `null`: there is none, or it is unknown before the first claim. */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
-  /** The instant at which the run of the last claim becomes an overrun, if that run has not ended. `null`: never. */
+  /** The instant at which the next run is due. A run that has not ended by then is an overrun. `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
   /** The instants after the last claim and up to now; `undefined`: there are none. */

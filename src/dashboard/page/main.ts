@@ -116,8 +116,8 @@ function showState(shown: BoardMessage['state'], why = ''): void {
 }
 
 /**
- * Writes the summary for screen readers, which could not follow every change. A new state is written at once, unless it
- * is `connecting`.
+ * Writes the summary for screen readers, which could not follow every change. A new state is written at once. The
+ * state `connecting` is never written.
  */
 function summarize({ totals, state: now, why }: BoardMessage): void {
   const isNews = summary.dataset['state'] !== now;

@@ -8,8 +8,8 @@ const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
 /**
- * The answer that the next batch with this seat gives to all callers that have asked about the seat since the last
- * batch with the seat was sent.
+ * One answer for all callers that have asked about a seat since its last batch was sent. The next batch with the seat
+ * gives it, or the end of the seat, with `LOST`.
  */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
@@ -84,7 +84,7 @@ export class WatchedSeat implements Due {
     return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
   }
 
-  /** `extendEveryMs` after the last confirmation, whose instant follows from the deadline. */
+  /** `extendEveryMs` after the last answer that moved the deadline, but not before now. */
   #nextExtensionMs(): number {
     const { clock, deadlineMs, grant } = this.seat;
     const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;

@@ -105,7 +105,7 @@ export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> im
 
 /** @internal */
 export class ReaderWriterLeaseHandle extends ModeChangingHandle {
-  /** Follows from the mode that this process knows, which is never stronger than the stored mode. */
+  /** The result depends on the mode that this process knows, which is never stronger than the stored mode. */
   override whyShared(): string | undefined {
     return sharedMode(this.currentMode());
   }

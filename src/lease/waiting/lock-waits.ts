@@ -277,7 +277,8 @@ export class LockWaits {
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // The look has just extended the lease, so the grant is accepted even if little of the lease is left.
+        // If little of a lease is left, a grant is normally confirmed by a look (E7). This grant comes from a look, so it
+        // is accepted in any case.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {

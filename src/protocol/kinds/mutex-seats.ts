@@ -41,8 +41,8 @@ export const mutexSeats: SeatRules = {
   extend: (ids) => ({ holder: holder.extended(ids) }),
   markEnding: (ids, why) => ({ holder: holder.markedEnding(ids, why) }),
   uncontended: {
-    // This line compares the type and not the value. `match` compares arrays, and in an array a missing field becomes
-    // null. A lock without the field is corrupt, and a corrupt lock is never free (E26).
+    // The type is compared, not the value: `match` puts the values into an array, where a missing field becomes null. A
+    // lock without the field is corrupt, and a corrupt lock is never free (E26).
     vacant: [[typeOf('$holder'), 'null']],
     conditions: () => [],
     taken: (lease) => ({ holder: lease }),

@@ -75,7 +75,10 @@ export class FieldTree {
     return fields as DocumentValue;
   }
 
-  /** An object with the computed fields replaces a value that is neither an object nor an array. */
+  /**
+   * A value that is neither an object nor an array is replaced: by an object with the computed fields, or by a missing
+   * value if no field within it is computed.
+   */
   #valueWithComputed(value: Value | undefined, at: Environment): Value | undefined {
     if (isDocument(value)) return this.withComputed(value, at);
     if (isArray(value)) return value.map((element) => this.#valueWithComputed(element, at)) as ArrayValue;

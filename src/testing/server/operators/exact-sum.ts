@@ -66,7 +66,7 @@ export class ExactSum {
     if (!this.#fitsLong()) return undefined;
     const first = roundHalfAway(this.#sum);
     const exact = BigInt(first) + BigInt(roundHalfAway(this.#sum - first + this.#lost));
-    // In most cases `#fitsLong` checks only `#sum`, so this addition can overflow.
+    // Wraps a sum that is out of range, which is possible because `#fitsLong` mostly checks only `#sum`.
     return BigInt.asIntN(64, exact);
   }
 
