@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 
 import type { StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
-import type { Claim, Operation } from '../../../src/protocol/operation.js';
+import type { Claim, ClaimWithoutTerm, Operation } from '../../../src/protocol/operation.js';
 import { answerTo } from '../../../src/protocol/wake.js';
 
 type Claims = readonly StoredClaim[] | undefined;
@@ -12,20 +12,19 @@ export class DeposedTerms {
 
   /** Judges the claims of one update. */
   note(before: Claims, operations: readonly Operation[], after: Claims, wake: readonly string[]): void {
-    const claims = operations.filter((operation): operation is Claim => operation.type === 'claim');
     for (const made of after ?? []) {
       if (before?.some((stored) => isSame(stored, made)) === true) continue;
-      const makers = claims.filter(
-        (claim) => claim.job === made.job && claim.claimId === made.claimId && isAt(claim, made),
-      );
+      // A claim with or without a term may have made it; the others of the same id only repeat it.
+      const makers = operations.filter(isClaim).filter((claim) => isSame(claim, made));
       if (makers.length === 0) continue;
       assert.ok(
-        makers.some((claim) => !this.#terms.has(termOf(claim))),
+        makers.some((claim) => claim.type === 'claimWithoutTerm' || !this.#terms.has(termOf(claim))),
         'a claim took effect after its term was told that it is over',
       );
     }
-    for (const claim of claims) {
-      if (answerTo(wake, claim.nonce) === 'deposed') this.#terms.add(termOf(claim));
+    for (const operation of operations) {
+      if (operation.type !== 'claim') continue;
+      if (answerTo(wake, operation.nonce) === 'deposed') this.#terms.add(termOf(operation));
     }
   }
 
@@ -37,8 +36,11 @@ export class DeposedTerms {
 
 const termOf = ({ id, token }: Claim): string => `${id}:${token}`;
 
-const isAt = (one: Pick<StoredClaim, 'instant'>, other: Pick<StoredClaim, 'instant'>): boolean =>
-  one.instant.getTime() === other.instant.getTime();
+const isClaim = (operation: Operation): operation is Claim | ClaimWithoutTerm =>
+  operation.type === 'claim' || operation.type === 'claimWithoutTerm';
 
-const isSame = (one: StoredClaim, other: StoredClaim): boolean =>
-  one.job === other.job && one.claimId === other.claimId && isAt(one, other);
+const isSame = (
+  one: Pick<StoredClaim, 'job' | 'claimId' | 'instant'>,
+  other: Pick<StoredClaim, 'job' | 'claimId' | 'instant'>,
+): boolean =>
+  one.job === other.job && one.claimId === other.claimId && one.instant.getTime() === other.instant.getTime();
