@@ -173,7 +173,7 @@ export const PROVIDER_WARNINGS: {
       // If the application closes the provider, the loss is expected, so it causes no warning.
       why === 'provider-closed'
         ? null
-        : `Lock ${quoted(lockName)} was lost (${why}) ${String(heldMs)} ms after its grant with token ${String(fencingToken)}`,
+        : `Lock ${quoted(lockName)} was lost (${why}) after ${String(heldMs)} ms, with token ${String(fencingToken)}`,
   },
   storeError: {
     code: 'LEASEHOLD_STORE_ERROR',

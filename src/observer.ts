@@ -39,7 +39,7 @@ export interface ObservedLock {
   readonly mode: Mode | undefined;
 }
 
-/** One call of acquire. Fields are `undefined` until they are known. */
+/** One call of acquire. Until they are known, `handedBy` is empty, and the other fields are `undefined`. */
 export interface ObservedAcquire extends ObservedLock {
   /**
    * The W3C trace context of the hold to come. An observer sets it when the acquire starts; the request and the lease

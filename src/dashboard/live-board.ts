@@ -14,7 +14,7 @@ const MAX_VIEWERS = 100;
  */
 const LINGER_MS = 1_000;
 
-/** One board for all viewers. It is kept up to date only while there are viewers. */
+/** One board for all viewers. It is kept up to date while there are viewers, and for `LINGER_MS` after that. */
 export class LiveBoard implements Attachment {
   readonly #scene: Scene;
   readonly #feed: LockFeed;

@@ -49,7 +49,7 @@ function nearest(given: string, known: readonly string[]): string | undefined {
 /** Two keys that begin with this many equal letters are similar, however they end. */
 const SAME_BEGINNING = 4;
 
-/** The number of edits between two keys, or `Infinity` if they are too different for a misspelling. */
+/** The number of edits between two keys, or `Infinity` if they are not similar. */
 function similarity(a: string, b: string): number {
   const edits = editsBetween(a, b);
   const isSlip = edits <= Math.ceil(Math.min(a.length, b.length) / 3);

@@ -98,7 +98,7 @@ export interface WebLocks {
 
 type Callback<T> = (lock: WebLock | null) => T | Promise<T>;
 
-/** A callback in any form of `request`. The callback may get `null` only with `ifAvailable`. */
+/** The callback of any overload of `request`. It may get `null` only with `ifAvailable`. */
 type GivenCallback<T> = (lock: never) => T | Promise<T>;
 
 /** What the locks use of their provider. */

@@ -161,7 +161,7 @@ export interface Shown {
   readonly leases: readonly unknown[];
   /** The number of all leases, shown or not. `undefined`: all leases are shown. */
   readonly count?: unknown;
-  /** The earliest expiry of all leases. `undefined`: all leases are shown. */
+  /** The earliest expiry of all leases, shown or not. `undefined`: all leases are shown. */
   readonly earliest?: unknown;
   readonly limit?: unknown;
   readonly writerWaiting?: unknown;

@@ -37,8 +37,8 @@ export class UnansweredCopies {
   /**
    * Called when a copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. This method does not call `notAfter`, because the request
-   *   is made only when the copy is sent.
+   * @param notAfter - Returns the not-after of the request. The first call of `notAfter` fixes it. This method does not
+   *   call `notAfter`, because the copy is not sent yet.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;

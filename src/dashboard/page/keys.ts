@@ -35,7 +35,7 @@ function goBack(filter: HTMLInputElement, active: Element | null): void {
   } else if (active instanceof HTMLElement) active.blur();
 }
 
-/** Moves the focus among the rows. Returns whether it did. */
+/** Puts the focus on a row. Returns false for any other key, and if there are no rows. */
 function move(all: readonly HTMLButtonElement[], active: Element | null, key: string): boolean {
   const row = active?.closest('tr.details')?.previousElementSibling;
   const from = row?.querySelector('button.name') ?? active;

@@ -11,7 +11,7 @@ import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
 import { count, counted } from './times.js';
 
-/** The most time between two updates of the ages, in ms, also without a message. */
+/** How often a timer updates the ages, in ms. It skips a tick soon after another update. */
 const TICK_MS = 500;
 
 /** The least time between two summaries for screen readers, in ms, unless the state changes. */

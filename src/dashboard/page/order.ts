@@ -3,7 +3,7 @@
  * other rows move: if the first of a hundred rows becomes the last, one row moves and not ninety-nine.
  */
 export function staying(places: readonly number[]): ReadonlySet<number> {
-  /** For each length less one, the index of the smallest place at which a rising subsequence of that length ends. */
+  /** At `n`: of the last places of all rising subsequences of length n + 1, the index of the smallest. */
   const ends: number[] = [];
   /** For each index, the index before it in the longest rising subsequence that ends there; -1 for none. */
   const before: number[] = [];

@@ -11,6 +11,7 @@ import type { ObservedAcquire } from '../../observer.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Settings } from '../../options/provider-options.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
+import { settle } from '../../store/settle.js';
 import type { Grant } from './grant.js';
 import { Hold } from './hold.js';
 import type { HandleHolds } from './lease-handle.js';
@@ -217,8 +218,9 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Whether to send a leave for this lost seat. If the lease may still be stored, the leave removes it. If not, the
-   * leave removes the seat that a late copy of the request may still take.
+   * Whether to send a leave for this lost seat. The leave removes the lease if it may still be stored. Otherwise it is
+   * for the seat that a late copy of the request may still take: the release queue repeats the leave when no copy can
+   * arrive any more.
    */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
     // The work under the lock may go on, so the lease must last until its expiry.
@@ -249,12 +251,20 @@ export class Holds implements HandleHolds, SeatListener {
     return copies?.mayArrive === true && copies.overAtMs > this.#clock.nowMs();
   }
 
-  /** Waits at most `storeTimeoutMs` for the answer. */
+  /**
+   * Waits at most `storeTimeoutMs` for the answer. Until then it asks again after a failure that may pass, such as a
+   * change of the primary.
+   */
   async #confirm(seat: Seat): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;
-    const confirmation = await within(this.#clock, storeTimeoutMs, this.#monitor.confirm(seat));
-    if (confirmation !== undefined) return confirmation;
-    return { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) };
+    const clock = this.#clock;
+    let last: Confirmation | undefined;
+    const ask = async (): Promise<Confirmation> => (last = await this.#monitor.confirm(seat));
+    const answered = settle(ask, { clock, isSettled: isFinal, untilMs: clock.nowMs() + storeTimeoutMs });
+    const confirmation = (await within(clock, storeTimeoutMs, answered)) ?? last;
+    return (
+      confirmation ?? { type: 'unknown', error: new Error(`no answer within ${String(storeTimeoutMs)} ms`) }
+    );
   }
 
   /**
@@ -264,3 +274,7 @@ export class Holds implements HandleHolds, SeatListener {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(seat));
   }
 }
+
+/** Whether asking again is of no use. */
+const isFinal = (confirmation: Confirmation): boolean =>
+  confirmation.type !== 'unknown' || confirmation.isRefused === true;

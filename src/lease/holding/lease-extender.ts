@@ -20,8 +20,8 @@ import type { Seat } from './seat.js';
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** The server did not answer, or refused. Neither ends the seat. */
-  | { readonly type: 'unknown'; readonly error: unknown };
+  /** The server did not answer, or refused (`isRefused`). Neither ends the seat. */
+  | { readonly type: 'unknown'; readonly error: unknown; readonly isRefused?: boolean };
 
 /** The results for the seats of one batch, in their order. */
 export interface Answers {
@@ -62,10 +62,8 @@ export class LeaseExtender {
     const read = await this.#send(names, batch, boundMs);
     if (read.type !== 'done') {
       const { error } = read;
-      return {
-        confirmations: batch.map(() => ({ type: 'unknown', error })),
-        isRefused: read.type === 'refused',
-      };
+      const isRefused = read.type === 'refused';
+      return { confirmations: batch.map(() => ({ type: 'unknown', error, isRefused })), isRefused };
     }
     if (this.#observation.hearsExtensions) {
       const durationMs = this.#clock.nowMs() - sentMs;

@@ -34,8 +34,8 @@ export interface Hold extends AsyncDisposable {
    * Asks the server whether the lock is still held, and extends the lease. A revoked lease is not extended.
    *
    * @throws {@link LockLostError} if the lock is not held any more.
-   * @throws {@link StoreUnavailableError} if the store refused, or did not answer in time: within `storeTimeoutMs`, or
-   *   less for a short lease. This error does not end the hold.
+   * @throws {@link StoreUnavailableError} if the store refused, or had no answer within `storeTimeoutMs`, in which the
+   *   call asks again after failures that may pass. This error does not end the hold.
    */
   confirm(): Promise<void>;
 

@@ -221,16 +221,14 @@ export class CachedLock implements Cached {
     );
   }
 
-  /** Called when another process waits, or when this process cannot tell. */
+  /** Called when `isNone` of `#others` is false: another process may wait. */
   #othersMayWait(): void {
     if (this.hasSeats && this.#others.state === 'waiting') this.#boundedPasses.oneWaits();
     // Callers without a shared place get their seats from the server, so the local queue moves there.
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
 
-  /**
-   * Gives the idle seat back after `keepMs`, or at the end of this turn of the event loop if another process may wait.
-   */
+  /** Gives the idle seat back after `keepMs`, or after this turn of the event loop if another process may wait. */
   #idleTimer(idle: Seat): Timer {
     const { clock } = this.#context;
     const give = (): void => {

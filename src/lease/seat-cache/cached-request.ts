@@ -40,8 +40,8 @@ export interface Cached extends SeatKeeper {
   /**
    * Called when a read that was sent at `sinceMs` shows that no other process waits.
    *
-   * @param reliedUntilMs - Until when the process relies on the read, if its change stream is closed or had a gap after
-   *   `sinceMs`.
+   * @param reliedUntilMs - Until when the process relies on the read. This limit does not apply while a change stream
+   *   is open without a gap since `sinceMs`.
    */
   noneWaits(sinceMs: number, reliedUntilMs: number): void;
 }

@@ -64,8 +64,8 @@ export class OtherWaiters {
    * Called when a read that was sent at `sinceMs` shows that no other process waits. No effect if `isNone` is false:
    * only the answer to a request can make `isNone` true again.
    *
-   * @param reliedUntilMs - Until when the process relies on the read, if its change stream is closed or had a gap after
-   *   `sinceMs`.
+   * @param reliedUntilMs - Until when the process relies on the read. This limit does not apply while a change stream
+   *   is open without a gap since `sinceMs`.
    */
   noneRead(sinceMs: number, reliedUntilMs: number): void {
     if (!this.isNone) return;

@@ -60,7 +60,8 @@ export interface StoredRun {
  * The outcome of a claim.
  *
  * - `claimed`: this claim, or an earlier copy of it, was applied. The term may start the run.
- * - `outdated`: the last claimed instant of the job is not `after`, or is not before `instant`.
+ * - `outdated`: the last claimed instant of the job differs from the field `after` of the claim, or is not before
+ *   `instant`.
  * - `deposed`: the term is over, or its lease is ending. No copy of the claim was applied, and none will be. (Only a
  *   server clock that is set back could make the term go on.)
  * - `early`: the server's clock has not reached the instant.

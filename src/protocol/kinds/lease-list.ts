@@ -126,7 +126,7 @@ const MAX_WITHOUT_SET = 8;
  */
 export const arrayOf = (stored: unknown): readonly unknown[] => (Array.isArray(stored) ? stored : [stored]);
 
-/** Reads what `LeaseList.shown` projected. The leases of the attempts in its argument `ids` come first. */
+/** Reads what `LeaseList.shown(ids)` projected. The leases of the attempts `ids` come first. */
 export function readShownList(shown: unknown): Shown {
   if (typeof shown !== 'object' || shown === null) return { leases: [shown] };
   const { mine, some, count, earliest } = shown as Readonly<Record<string, unknown>>;

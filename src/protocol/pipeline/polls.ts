@@ -7,10 +7,10 @@ import type { LeasesRead } from './extension.js';
 export interface Poll extends LeasesRead {
   /** The attempts of this process in the queue, in the order of the queue. */
   readonly waiting: readonly string[];
-  /** The place of the first of these attempts: 0 for the head, −1 if no attempt of this process waits. */
+  /** The place of the first attempt of this process: 0 for the head, −1 if none waits. */
   readonly place: number;
   readonly waiters: number;
-  /** The mark of the lock (`readMark`). */
+  /** Changes with every grant (`readMark`). */
   readonly mark: string;
 }
 

@@ -1,4 +1,5 @@
-// Folder `pipeline`: the updates of lock documents, and the projections of reads and of replies' verdicts.
+// Folder `pipeline`: the updates of lock documents, the projections of reads, and the check whether a document is
+// well-formed.
 
 import { IS_NEW, STORED_WAITERS, any, filter, isLive, merge, when } from '../expressions.js';
 import type { Fields, Stage } from '../expressions.js';

@@ -75,7 +75,7 @@ export class StreamCursor {
   }
 
   /**
-   * While the cursor is paused, the server collects the changes, and the next answer has them all. A pause must be much
+   * While the cursor is paused, the server collects the changes, and the next answers have them. A pause must be much
    * shorter than the time after which the cursor counts as silent.
    */
   pause(isPaused: boolean): void {

@@ -34,8 +34,8 @@ interface Entries {
  * the requests. Leaves come first, because they make seats free.
  *
  * @param isSharded - Whether the collection is behind a router. A router sends an update of several names to several
- * shards, and more than one shard may count a document of the same name. So behind a router, each statement is an
- * update of its own.
+ *   shards. More than one shard may have a document of one name, and the count in the reply is then too high. So behind
+ *   a router, each statement is an update of its own.
  */
 export function updatesOf(group: readonly Part[], isSharded: boolean): readonly NamedUpdate[] {
   if (isSharded) return group.map(updateOf);

@@ -108,7 +108,7 @@ export class VirtualTime implements Time {
     this.#isRunning = false;
   }
 
-  /** Runs the calls that wait for the end of a turn. All promises settle before each call and after the last one. */
+  /** Runs the calls that were given to `afterTurn`. All promises settle before each call and after the last one. */
   async #drain(): Promise<void> {
     for (;;) {
       await turnOfEventLoop();

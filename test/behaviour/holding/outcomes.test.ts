@@ -55,6 +55,29 @@ describe('an unknown outcome', () => {
     expect(await rejection(acquiring)).toMatchObject({ code: 'CORRUPT_LOCK_DOCUMENT' });
   });
 
+  it('does not end confirm() while the set changes its primary', async () => {
+    const provider = await testProvider({ leaseMs: 60_000 });
+    const lock = await provider.locks.acquireMutex('a');
+    await failCommands(provider, { times: 3 }, { failCommands: ['update', 'bulkWrite'], errorCode: 10_107 });
+    await lock.confirm();
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+  });
+
+  it('ends confirm() at once, with its cause, if the server refuses the extension', async () => {
+    const provider = await testProvider({ leaseMs: 60_000, storeTimeoutMs: 30_000 });
+    const lock = await provider.locks.acquireMutex('a');
+    const heal = await failCommands(provider, 'alwaysOn', {
+      failCommands: ['update', 'bulkWrite'],
+      errorCode: 13,
+    });
+    const error = await rejection(lock.confirm());
+    expect(error).toBeInstanceOf(StoreUnavailableError);
+    expect(error).toMatchObject({ cause: { code: 13 } });
+    await heal();
+    await lock.release();
+  });
+
   it.for(['closeConnection', 'errorCode', 'writeConcernError'])(
     'does not end a waiting acquire, which gets its lock in the end (%s)',
     async (kind) => {
