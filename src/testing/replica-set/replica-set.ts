@@ -40,7 +40,9 @@ export class ReplicaSet {
   readonly #confirmed = new Map<Member, number>();
   /** For each pair of members, when the last message arrives: messages do not overtake each other. */
   readonly #lastArrivals = new Map<string, number>();
-  readonly #isolated = new Set<Member>();
+  /** The members that are cut off, each with the number of its cut. */
+  readonly #isolated = new Map<Member, number>();
+  #cuts = 0;
   /** The member that has stepped down. In the next election it is a candidate only if its vote is needed. */
   #resigned: Member | undefined;
   #term = 0;
@@ -132,13 +134,14 @@ export class ReplicaSet {
     const old = this.#primary;
     if (old === undefined) return;
     this.#primary = undefined;
-    this.#isolated.add(old);
+    const cut = (this.#cuts += 1);
+    this.#isolated.set(old, cut);
     this.#electIn(electionMs);
     const staleMs = electionMs + this.#chance.between(LEAST_STALE_MS, MOST_STALE_MS);
-    const plan = this.#plans;
     this.#time.at(this.#time.nowMs() + staleMs, () => {
+      // A stop ends the cut. The member may have been elected and cut off again since.
+      if (this.#isolated.get(old) !== cut) return;
       this.#isolated.delete(old);
-      if (old.role !== 'primary' || plan !== this.#plans) return;
       old.leaveOffice('secondary');
       if (this.#primary !== undefined) this.replicate(this.#primary);
       this.#listener.changed();

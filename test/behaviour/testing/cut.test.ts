@@ -23,3 +23,19 @@ test('a process that was cut off twice and healed once goes on reaching the memb
   await set.advance(1_000);
   expect(await trying).toMatchObject({ isHeld: true });
 });
+
+test('the end of an earlier cut does not concern a primary that was stopped, started and cut off again', async () => {
+  set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+  const locks = new LockProvider(set.db('app'), { createIndexes: false });
+  await (await locks.createMutex('a').acquire()).release();
+  set.stepDown({ electionMs: 3_000, losesUnacknowledged: true });
+  await set.advance(1_000);
+  set.stop();
+  set.start();
+  await set.advance(1_900);
+  set.stepDown({ electionMs: 2_500, losesUnacknowledged: true });
+  await set.advance(10_000);
+  const trying = locks.createMutex('a').tryAcquire({ timeoutMs: 5_000 });
+  await set.advance(5_000);
+  expect(await trying).toMatchObject({ isHeld: true });
+});
