@@ -23,9 +23,11 @@ export class TransitionLimiter {
   /**
    * Calls `send` as soon as a slot is free.
    *
-   * @param signal - Ends the wait. Then `send` is not called, and this method rejects with the signal's reason.
+   * @param signal - Ends the wait. Then `send` is not called, and this method rejects with the signal's reason. A
+   *   signal that has aborted before the call has the same effect.
    */
   async pass<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
     if (this.#inFlight >= this.#limit) await this.#waitForSlot(signal);
     else this.#inFlight += 1;
     try {

@@ -7,10 +7,10 @@ import { whenTestEnds } from '../../support/current-test.js';
 import { pause, settled, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
 
-/** Delays every transition by this time from now on. */
 /** A group of transitions, in which a refused one stops no other. */
 const isGroup = (command: Document): boolean => command['ordered'] === false;
 
+/** Delays every transition by this time from now on. */
 function slow(db: Db, ms: number): void {
   const command = db.command.bind(db);
   db.command = async (sent: Document, options?: RunCommandOptions) => {
@@ -66,6 +66,22 @@ describe('the command gate', () => {
     expect(sent).toEqual([0, 2]);
     ends[2]?.();
     await last;
+  });
+
+  it.each([
+    ['free', 0],
+    ['taken', 1],
+  ])('rejects an aborted signal at once while the slot is %s', async (_, count) => {
+    const { sent, ends, pass } = gateOf(1);
+    const before = Array.from({ length: count }, (__, number) => pass(number));
+    const aborted = AbortSignal.abort(new Error('given up'));
+    await expect(within(1_000, 'the rejection', pass(5, aborted))).rejects.toThrow('given up');
+    for (const end of ends) end();
+    await Promise.all(before);
+    const next = pass(9);
+    expect(sent).toEqual([...before.keys(), 9]);
+    ends[9]?.();
+    await next;
   });
 
   it('lets the next command pass after one that failed', async () => {
