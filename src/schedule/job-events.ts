@@ -13,7 +13,10 @@ export interface JobRunEvent {
   readonly fencingToken: number;
 }
 
-/** A run has completed. */
+/**
+ * A run has completed. A run that was reported as failed because it had not ended after `maxRunMs` gives no such event
+ * when it ends.
+ */
 export interface JobCompletedEvent {
   /** The `firedAt` of the event `run`. */
   readonly firedAt: Date;
@@ -23,7 +26,8 @@ export interface JobCompletedEvent {
 
 /**
  * A run has failed, has not ended in time, or could not be claimed; or missed instants could not be claimed. The
- * schedule continues.
+ * schedule continues. A run that has not ended in time may still be running. Its later end, or its error, is reported
+ * by no event.
  */
 export interface JobFailedEvent {
   /** The instant of the run, or the newest of the missed instants. */

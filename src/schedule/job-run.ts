@@ -2,7 +2,10 @@ import { LinkedController } from '../abort-listeners.js';
 import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
 import type { Clock, Timer } from '../clock.js';
+import type { RunScope } from '../observer.js';
 import { DRAIN_MS } from '../options/admin-options.js';
+import type { RunOutcome } from '../protocol/operation.js';
+import type { TellJob } from './job-events.js';
 
 /** The time, in ms, that a run has to end after its signal has aborted: the default drain of a stop. */
 const HUNG_AFTER_MS = DRAIN_MS;
@@ -36,6 +39,46 @@ export class RunSignal {
   forget(): void {
     this.#timer?.cancel();
     this.#controller.unlink();
+  }
+}
+
+/** Where the end of one run is reported: to observers, in the store, and to the listeners of the job. */
+interface RunReaders {
+  readonly observed: RunScope | undefined;
+  readonly conclude: (outcome: RunOutcome) => void;
+  readonly tell: TellJob;
+}
+
+/**
+ * Reports the end of one run, once. A run that hangs is reported as failed while it is still running, so its later end
+ * is not reported, whatever it is.
+ */
+export class RunReport {
+  readonly #firedAt: Date;
+  readonly #readers: RunReaders;
+  #isMade = false;
+
+  constructor(firedAt: Date, readers: RunReaders) {
+    this.#firedAt = firedAt;
+    this.#readers = readers;
+  }
+
+  completed(tookMs: number): void {
+    if (!this.#begin('completed')) return;
+    this.#readers.tell('completed', { firedAt: this.#firedAt, tookMs });
+  }
+
+  failed(error: unknown): void {
+    if (!this.#begin('failed', { thrown: error })) return;
+    this.#readers.tell('failed', { firedAt: this.#firedAt, error });
+  }
+
+  #begin(outcome: RunOutcome, failure?: { readonly thrown: unknown }): boolean {
+    if (this.#isMade) return false;
+    this.#isMade = true;
+    this.#readers.observed?.ended(failure);
+    this.#readers.conclude(outcome);
+    return true;
   }
 }
 

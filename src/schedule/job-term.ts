@@ -9,7 +9,7 @@ import { AFTER_ANOMALY_MS } from './claiming.js';
 import type { TellJob } from './job-events.js';
 import type { ClaimPurpose, JobLedger } from './job-ledger.js';
 import type { ParsedJobOptions } from './job-options.js';
-import { RunSignal, hungError, watchOverrun } from './job-run.js';
+import { RunReport, RunSignal, hungError, watchOverrun } from './job-run.js';
 import { only } from './schedule.js';
 import type { MissedInstants } from './schedule.js';
 import { TermClaims } from './term-claims.js';
@@ -20,7 +20,7 @@ export interface JobParts {
   readonly clock: Clock;
   readonly tell: TellJob;
   /** What observers are told of the runs; `undefined`: nothing. */
-  readonly observation?: Observation;
+  readonly observation?: Pick<Observation, 'isOn' | 'runStarted'> | undefined;
   readonly jobName?: string;
   /** Aborts when the job is stopped. The signal of the present run then aborts, too. */
   readonly stopping: AbortSignal;
@@ -229,13 +229,11 @@ export class JobTerm {
       observation?.isOn === true
         ? observation.runStarted({ jobName, electionName, firedAt, fencingToken })
         : undefined;
+    const report = new RunReport(firedAt, { observed, conclude, tell });
     const runSignal = new RunSignal([term.signal, this.#job.stopping]);
     if (maxRunMs !== undefined) {
       runSignal.bound(clock, maxRunMs, () => {
-        const error = hungError(maxRunMs);
-        observed?.ended({ thrown: error });
-        tell('failed', { firedAt, error });
-        conclude('failed');
+        report.failed(hungError(maxRunMs));
         this.#job.resign();
       });
     }
@@ -246,13 +244,9 @@ export class JobTerm {
     const work = (): unknown => run({ signal: runSignal.signal, term, firedAt });
     try {
       await (observed === undefined ? work() : observed.within(work));
-      observed?.ended();
-      conclude('completed');
-      tell('completed', { firedAt, tookMs: clock.nowMs() - startedMs });
+      report.completed(clock.nowMs() - startedMs);
     } catch (error) {
-      observed?.ended({ thrown: error });
-      conclude('failed');
-      tell('failed', { firedAt, error });
+      report.failed(error);
     } finally {
       this.#isRunning = false;
       runSignal.forget();

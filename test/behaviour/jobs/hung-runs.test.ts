@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { JobRun } from '../../../src/index.js';
+import type { RunScope } from '../../../src/observer.js';
 import { fixedDelay, fixedRate } from '../../../src/schedule/schedule.js';
 import { World, taking } from './job-world.js';
 
@@ -123,6 +124,34 @@ describe('maxRunMs', () => {
     await world.pass(10);
     expect(isDone).toBe(true);
     expect(world.clock.alarms).toBe(0);
+  });
+
+  it.each([
+    ['completes', undefined],
+    ['throws', new Error('ended too late')],
+  ])('is reported as failed once, also if the run %s after that', async (_, lateError) => {
+    const { run: hang, letGo } = hanging();
+    const run = async (given: JobRun): Promise<void> => {
+      await hang(given);
+      if (lateError !== undefined) throw lateError;
+    };
+    const ends: unknown[] = [];
+    const observation = {
+      isOn: true,
+      runStarted: (): RunScope => ({
+        within: (work) => work(),
+        ended: (error) => ends.push(error?.thrown),
+      }),
+    };
+    const world = new World(fixedDelay(1_000, 0), { run, maxRunMs: 300, observation });
+    const { end, job } = world.term();
+    await world.pass(5_300);
+    end();
+    letGo();
+    await job.done;
+    expect(world.told.map((line) => line.split(' ')[1])).toEqual(['run', 'failed']);
+    expect(world.concluded).toEqual(['failed 0']);
+    expect(ends.map(String)).toEqual([expect.stringContaining('maxRunMs = 300')]);
   });
 
   it('has no effect on a run that ends in time', async () => {

@@ -33,6 +33,7 @@ export class World {
   readonly #run: JobParts['options']['run'];
   readonly #catchesUp: boolean;
   readonly #maxRunMs: number | undefined;
+  readonly #observation: JobParts['observation'];
   #behindMs = 0;
   /** How many answers to claims that took effect get lost. */
   lostAnswers = 0;
@@ -48,12 +49,19 @@ export class World {
       run = () => undefined,
       catchesUp = false,
       maxRunMs,
-    }: { run?: JobParts['options']['run']; catchesUp?: boolean; maxRunMs?: number } = {},
+      observation,
+    }: {
+      run?: JobParts['options']['run'];
+      catchesUp?: boolean;
+      maxRunMs?: number;
+      observation?: JobParts['observation'];
+    } = {},
   ) {
     this.#schedule = schedule;
     this.#run = run;
     this.#catchesUp = catchesUp;
     this.#maxRunMs = maxRunMs;
+    this.#observation = observation;
   }
 
   get #serverMs(): number {
@@ -114,6 +122,7 @@ export class World {
           },
         },
         clock: this.clock,
+        observation: this.#observation,
         tell: (event, ...[payload]) => {
           this.told.push(`${this.nowMs} ${event} ${inWords(payload)}`);
         },
