@@ -6,17 +6,24 @@ export function completion(shell: 'bash' | 'zsh', program: Command): number {
   return 0;
 }
 
-const visible = (options: readonly Option[]): readonly Option[] => options.filter(({ hidden }) => !hidden);
+/** The commands as the help lists them, with `help`, which the parser adds. */
+const commandsOf = (program: Command): readonly Command[] => program.createHelp().visibleCommands(program);
 
-const flagsOf = (command: Command): readonly string[] =>
-  visible(command.options).flatMap(({ short, long }) => [short, long].filter((flag) => flag !== undefined));
+const namesOf = (program: Command): readonly string[] => commandsOf(program).map((command) => command.name());
 
-const namesOf = (program: Command): readonly string[] => program.commands.map((command) => command.name());
+/** The options of every command as the help lists them, with `--help`, which the parser adds. */
+const globalOptions = (program: Command): readonly Option[] => program.createHelp().visibleOptions(program);
+
+/** The options of one command. */
+const optionsOf = (command: Command): readonly Option[] => command.options.filter(({ hidden }) => !hidden);
+
+const flagsOf = (options: readonly Option[]): readonly string[] =>
+  options.flatMap(({ short, long }) => [short, long].filter((flag) => flag !== undefined));
 
 function bashScript(program: Command): string {
-  const common = flagsOf(program);
+  const common = flagsOf(globalOptions(program));
   const cases = program.commands.map(
-    (command) => `    ${command.name()}) words="${[...flagsOf(command), ...common].join(' ')}" ;;`,
+    (command) => `    ${command.name()}) words="${[...flagsOf(optionsOf(command)), ...common].join(' ')}" ;;`,
   );
   return `# Completion for bash: eval "$(leasehold completion bash)"
 _leasehold() {
@@ -30,6 +37,7 @@ _leasehold() {
   case "$command" in
     "") words="${[...namesOf(program), ...common].join(' ')}" ;;
 ${cases.join('\n')}
+    help) words="${namesOf(program).join(' ')}" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
@@ -38,15 +46,15 @@ complete -o default -F _leasehold leasehold
 }
 
 function zshScript(program: Command): string {
-  const described = (command: Command): string =>
-    visible(command.options)
+  const described = (options: readonly Option[]): string =>
+    options
       .flatMap(({ short, long, description }) =>
         [short, long].filter((flag) => flag !== undefined).map((flag) => zshEntry(flag, description)),
       )
       .join(' ');
-  const commands = program.commands.map((command) => zshEntry(command.name(), command.description()));
+  const commands = commandsOf(program).map((command) => zshEntry(command.name(), command.description()));
   const cases = program.commands.map(
-    (command) => `    ${command.name()}) options=(${described(command)}) ;;`,
+    (command) => `    ${command.name()}) options=(${described(optionsOf(command))}) ;;`,
   );
   return `#compdef leasehold
 # Completion for zsh: save this as _leasehold in a folder of $fpath.
@@ -54,7 +62,7 @@ _leasehold() {
   local -a commands options common
   local command="" each
   commands=(${commands.join(' ')})
-  common=(${described(program)})
+  common=(${described(globalOptions(program))})
   for each in "\${(@)words[2,CURRENT-1]}"; do
     case "$each" in
       --) _files; return ;;
@@ -64,6 +72,7 @@ _leasehold() {
   case "$command" in
     "") _describe command commands ;;
 ${cases.join('\n')}
+    help) _describe command commands; return ;;
   esac
   options+=($common)
   _describe -o option options

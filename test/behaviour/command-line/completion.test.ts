@@ -32,6 +32,18 @@ it('writes a script for zsh with every command, which zsh can read where it is i
   if (error === undefined) expect(stderr).toBe('');
 });
 
+it('completes the command help, the command after it, and the option --help', async () => {
+  const script = await scriptFor('bash');
+  expect(completed(script, 'he')).toEqual(['help']);
+  expect(completed(script, 'help', 'el')).toEqual(['elect']);
+  expect(completed(script, 'help', '--ki')).toEqual(['']);
+  expect(completed(script, '--he')).toEqual(['--help']);
+  expect(completed(script, 'run', '--he')).toEqual(['--help']);
+  const forZsh = await scriptFor('zsh');
+  expect(forZsh).toContain("'help:print help'");
+  expect(forZsh).toContain("'--help:print help'");
+});
+
 it('knows no other shell', async () => {
   expect((await call(['completion', 'fish'])).code).toBe(64);
 });
