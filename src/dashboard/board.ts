@@ -107,15 +107,10 @@ export class Board {
     for (const id of left) entry.left.add(id);
   }
 
-  /** The locks of which a lease or a place has run out, unless it was extended since the last read. At most `most`. */
-  endedBy(serverNowMs: number, most: number): readonly string[] {
-    const names: string[] = [];
-    for (const { name, endsAtMs } of this.#inUse) {
-      if (endsAtMs > serverNowMs) continue;
-      names.push(name);
-      if (names.length === most) break;
-    }
-    return names;
+  /** The locks of which a lease or a place has run out, unless it was extended since the last read. */
+  endedBy(serverNowMs: number): readonly string[] {
+    const ended = [...this.#inUse].filter(({ endsAtMs }) => endsAtMs <= serverNowMs);
+    return ended.map(({ name }) => name);
   }
 
   get totals(): Totals {

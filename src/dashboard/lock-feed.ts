@@ -168,7 +168,7 @@ export class LockFeed {
       await this.#readAll(over);
       return;
     }
-    for (const name of this.#board.endedBy(this.serverNowMs, MAX_NAMES)) this.#isDirty.add(name);
+    for (const name of this.#board.endedBy(this.serverNowMs)) this.#isDirty.add(name);
     const dirty = [...this.#isDirty];
     for (let at = 0; at < dirty.length && !over.aborted; at += MAX_NAMES)
       await this.#readThese(dirty.slice(at, at + MAX_NAMES), over);

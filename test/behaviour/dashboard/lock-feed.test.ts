@@ -117,3 +117,25 @@ describe('a lease that is over and gone', () => {
     expect(lock.isHeld).toBe(true);
   });
 });
+
+it('all leases that are over are read at once, 500 locks by one command', async () => {
+  const world = new World();
+  const { inspector } = world;
+  const names = Array.from({ length: 1_201 }, (_, at) => `lock ${String(at)}`);
+  await Promise.all(names.map((name) => world.locks.acquireMutex(name)));
+  const sizes: number[] = [];
+  const feed = world.feed({
+    pageStored: async (after) => (await inspector.pageStored(after)).map(withEndedLeases),
+    readStored: async (some) => {
+      sizes.push(some.length);
+      return (await inspector.readStored(some)).map(withoutHolders);
+    },
+  });
+  const endedBy = vi.spyOn(world.board, 'endedBy');
+  feed.start();
+  await eventually('all are held', () => world.board.totals.held === 1_201);
+  await eventually('all are free', () => world.board.totals.held === 0);
+  expect(sizes).toEqual([500, 500, 201]);
+  const found = endedBy.mock.results.map(({ value }) => (value as readonly string[]).length);
+  expect(found.filter((count) => count > 0)).toEqual([1_201]);
+});
