@@ -46,6 +46,4 @@ async function hunt({ wanted, firstSeed, seeds, boundMs }: HuntTask): Promise<Ca
 const results: Catch[] = [];
 for (const task of JSON.parse(process.argv[2] ?? '[]') as readonly HuntTask[]) results.push(await hunt(task));
 
-process.stdout.write(`${JSON.stringify(results)}\n`, () => {
-  process.exit();
-});
+process.stdout.write(`${JSON.stringify(results)}\n`);
