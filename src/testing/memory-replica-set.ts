@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { systemChance } from '../chance.js';
-import { goBy } from '../keep-alive.js';
+import { goBy, keepAlive } from '../keep-alive.js';
 import { integer, number, wrongType } from '../options/checks.js';
 import { surroundingsOf } from '../surroundings.js';
 import type { Surroundings } from '../surroundings.js';
@@ -114,6 +114,26 @@ export class MemoryReplicaSet {
    */
   async advance(ms: number): Promise<void> {
     await this.#time.advance(number('ms', ms, 0, MAX_MS));
+  }
+
+  /**
+   * A pause of the code under test, such as a job: resolves when `ms` milliseconds have passed. Unlike `advance`, this
+   * call does not let virtual time pass. So in virtual time it settles only if something else advances the time.
+   *
+   * With `db`, the process of this database pauses: while that process stands still, the pause does not end. Without
+   * `db`, no `freeze` affects the pause. After `close()` no pause ends.
+   *
+   * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
+   * @throws TypeError if the database is not of this set.
+   */
+  async sleep(ms: number, db?: Db): Promise<void> {
+    const checkedMs = number('ms', ms, 0, MAX_MS);
+    const clock = db === undefined ? this.#time : this.#clientOf(db).process.clock;
+    await keepAlive(
+      new Promise<void>((resolve) => {
+        clock.at(clock.nowMs() + checkedMs, resolve);
+      }),
+    );
   }
 
   /** Resolves when nothing more can happen until time passes. Messages on their way arrive. */

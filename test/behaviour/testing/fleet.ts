@@ -1,7 +1,5 @@
 import type { Db } from 'mongodb';
-import { sleepUntil } from '../../../src/clock.js';
 import { LockProvider } from '../../../src/index.js';
-import { surroundingsOf } from '../../../src/surroundings.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 
 /** One process of a fleet. */
@@ -40,11 +38,10 @@ export class Fleet {
     this.set = new MemoryReplicaSet({ time: 'virtual', seed });
     this.members = [1, 2, 3].map(() => {
       const db = this.set.db('app');
-      const { clock } = surroundingsOf(db);
       const locks = new LockProvider(db, { leaseMs });
       locks.on('lost', () => undefined);
       locks.on('storeError', ({ error }) => void this.reports.push(String(error)));
-      return { db, locks, sleep: (ms) => sleepUntil(clock, clock.nowMs() + ms) };
+      return { db, locks, sleep: (ms) => this.set.sleep(ms, db) };
     });
   }
 

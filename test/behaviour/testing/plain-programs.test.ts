@@ -35,6 +35,7 @@ it.each(['real', 'virtual'])(
         lock.release().finally(() => console.log('released'));
         second.cut(cut);
         new LockProvider(cut).createMutex('m').acquire().catch(() => undefined);
+        first.sleep(60_000).finally(() => console.log('paused'));
         await first.settle();
         await first.close();
         await second.close();
@@ -64,4 +65,17 @@ it('a program stays alive while it awaits a call in a set, although an earlier s
     `),
   );
   expect(stdout).toBe('null\n');
+});
+
+it('a program stays alive while it pauses by sleep()', async () => {
+  const { stdout } = await runToEnd(
+    inline(`
+      import { MemoryReplicaSet } from ${JSON.stringify(KIT)};
+      const set = new MemoryReplicaSet({ seed: 7 });
+      await set.sleep(50);
+      console.log('gone on');
+      await set.close();
+    `),
+  );
+  expect(stdout).toBe('gone on\n');
 });

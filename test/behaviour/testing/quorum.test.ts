@@ -1,8 +1,6 @@
 import type { Db } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sleepUntil } from '../../../src/clock.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
-import { surroundingsOf } from '../../../src/surroundings.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { FAULTS } from './faults.js';
 import { untilSettled } from './fleet.js';
@@ -45,13 +43,12 @@ describe.each(FAULTS)('a quorum under $what in one deployment, in virtual time',
     let entered = 0;
     const working = Promise.all(
       members.map(async ({ dbs, locks }) => {
-        const { clock } = surroundingsOf(dbs[0]);
         for (let round = 0; round < 8; round += 1) {
           await locks.createMutex('a').use(async () => {
             inside += 1;
             entered += 1;
             expect(inside).toBe(1);
-            await sleepUntil(clock, clock.nowMs() + 300);
+            await time.sleep(300, dbs[0]);
             inside -= 1;
           });
         }
