@@ -6,6 +6,8 @@ import { Connections } from './connections.js';
 import type { Answered, SendOptions } from './connections.js';
 import type { Deployment } from './deployment.js';
 import { clientClosed, notConnected } from './driver-errors.js';
+import { refuseOtherEncoding } from './driver-options.js';
+import type { Options } from './driver-options.js';
 import { refusingOthers } from './refusing.js';
 import type { Sender } from './sender.js';
 import { SimulatedDatabase } from './simulated-database.js';
@@ -45,7 +47,8 @@ export class SimulatedClient extends EventEmitter implements Sender {
     this.#connections = new Connections(process, deployment, this.#topology, MAX_POOL_SIZE);
   }
 
-  db(name = 'test'): SimulatedDatabase {
+  db(name = 'test', options: Options = {}): SimulatedDatabase {
+    refuseOtherEncoding('MongoClient.db', options);
     return refusingOthers(new SimulatedDatabase(this.#face, this.process, this, name), 'Db');
   }
 

@@ -1,14 +1,11 @@
 import type { GivenCommand } from '../commands/command.js';
-import { refuseOtherOptions } from '../commands/options.js';
 import type { Answer } from '../replica-set/reply.js';
 import { SimulatedChangeStream } from './change-stream.js';
 import type { WatchOptions } from './change-stream.js';
 import { throwIfWriteFailed } from './driver-errors.js';
+import { refuseOtherEncoding, refuseUnlessKnown } from './driver-options.js';
+import type { Options } from './driver-options.js';
 import type { Sender } from './sender.js';
-
-/** The options by which the driver decodes answers. */
-const DECODING = ['promoteValues', 'promoteLongs', 'promoteBuffers', 'useBigInt64', 'raw', 'bsonRegExp'];
-const EVERYWHERE = [...DECODING, 'session', 'readPreference', 'ignoreUndefined', 'checkKeys'];
 
 interface UpdateResult {
   readonly acknowledged: boolean;
@@ -17,8 +14,6 @@ interface UpdateResult {
   readonly upsertedCount: number;
   readonly upsertedId: unknown;
 }
-
-type Options = Readonly<Record<string, unknown>>;
 
 interface Cursor {
   toArray(): Promise<readonly object[]>;
@@ -64,48 +59,40 @@ export class SimulatedCollection {
   }
 
   async insertOne(document: object, options: Options = {}): Promise<{ readonly acknowledged: boolean }> {
-    return await this.insertMany([document], options);
+    return await this.#insert('insertOne', [document], options);
   }
 
   async insertMany(
     documents: readonly object[],
     options: Options = {},
   ): Promise<{ readonly acknowledged: boolean }> {
-    refuseOtherOptions('insert', options, [...EVERYWHERE, 'ordered', 'writeConcern']);
-    const { ordered = true, writeConcern } = options;
-    await this.#write({ insert: this.collectionName, documents, ordered, writeConcern });
-    return { acknowledged: true };
+    return await this.#insert('insertMany', documents, options);
   }
 
-  async deleteOne(filter: object): Promise<{ readonly deletedCount: unknown }> {
-    return await this.#delete(filter, 1);
+  async deleteOne(filter: object, options: Options = {}): Promise<{ readonly deletedCount: unknown }> {
+    return await this.#delete('deleteOne', { q: filter, limit: 1 }, options);
   }
 
-  async deleteMany(filter: object = {}): Promise<{ readonly deletedCount: unknown }> {
-    return await this.#delete(filter, 0);
+  async deleteMany(filter: object = {}, options: Options = {}): Promise<{ readonly deletedCount: unknown }> {
+    return await this.#delete('deleteMany', { q: filter, limit: 0 }, options);
   }
 
   async findOne(filter: object = {}, options: Options = {}): Promise<object | null> {
-    const [first] = await this.#find(filter, { ...options, limit: 1 });
+    const [first] = await this.#find('findOne', filter, { ...options, limit: 1 });
     return first ?? null;
   }
 
   find(filter: object = {}, options: Options = {}): Cursor {
-    return { toArray: () => this.#find(filter, options) };
+    return { toArray: () => this.#find('find', filter, options) };
   }
 
-  async countDocuments(filter: object = {}): Promise<number> {
-    return (await this.#find(filter, {})).length;
+  async countDocuments(filter: object = {}, options: Options = {}): Promise<number> {
+    return (await this.#find('countDocuments', filter, options)).length;
   }
 
   /** The simulation returns only the document after the update, so `returnDocument` must be `'after'`. */
   async findOneAndUpdate(filter: object, update: object, options: Options = {}): Promise<unknown> {
-    refuseOtherOptions('findOneAndUpdate', options, [
-      ...EVERYWHERE,
-      'upsert',
-      'projection',
-      'returnDocument',
-    ]);
+    refuseUnlessKnown('findOneAndUpdate', options, ['upsert', 'projection', 'returnDocument']);
     const { upsert, projection, returnDocument } = options;
     const answer = await this.#write({
       findAndModify: this.collectionName,
@@ -120,12 +107,24 @@ export class SimulatedCollection {
     return true;
   }
 
-  watch(pipeline: readonly object[] = [], options: WatchOptions = {}): SimulatedChangeStream {
+  watch(pipeline: readonly object[] = [], options: Options & WatchOptions = {}): SimulatedChangeStream {
+    refuseOtherEncoding('watch', options);
     return new SimulatedChangeStream(this.#sender, this.dbName, this.collectionName, pipeline, options);
   }
 
+  async #insert(
+    method: string,
+    documents: readonly object[],
+    options: Options,
+  ): Promise<{ readonly acknowledged: boolean }> {
+    refuseUnlessKnown(method, options, ['ordered', 'writeConcern']);
+    const { ordered = true, writeConcern } = options;
+    await this.#write({ insert: this.collectionName, documents, ordered, writeConcern });
+    return { acknowledged: true };
+  }
+
   async #update(method: string, statement: GivenCommand, options: Options): Promise<UpdateResult> {
-    refuseOtherOptions(method, options, [...EVERYWHERE, 'upsert', 'collation', 'writeConcern']);
+    refuseUnlessKnown(method, options, ['upsert', 'collation', 'writeConcern']);
     const { upsert = false, collation, writeConcern } = options;
     const updates = [{ ...statement, upsert, ...(collation === undefined ? {} : { collation }) }];
     const answer = await this.#write({ update: this.collectionName, updates, writeConcern });
@@ -140,8 +139,14 @@ export class SimulatedCollection {
     };
   }
 
-  async #delete(q: object, limit: number): Promise<{ readonly deletedCount: unknown }> {
-    const answer = await this.#write({ delete: this.collectionName, deletes: [{ q, limit }] });
+  async #delete(
+    method: string,
+    statement: GivenCommand,
+    options: Options,
+  ): Promise<{ readonly deletedCount: unknown }> {
+    refuseUnlessKnown(method, options, ['writeConcern']);
+    const { writeConcern } = options;
+    const answer = await this.#write({ delete: this.collectionName, deletes: [statement], writeConcern });
     return { deletedCount: answer['n'] };
   }
 
@@ -151,9 +156,8 @@ export class SimulatedCollection {
     return answer;
   }
 
-  async #find(filter: object, options: Options): Promise<readonly object[]> {
-    const known = [...EVERYWHERE, 'projection', 'sort', 'limit', 'readConcern', 'collation'];
-    refuseOtherOptions('find', options, known);
+  async #find(method: string, filter: object, options: Options): Promise<readonly object[]> {
+    refuseUnlessKnown(method, options, ['projection', 'sort', 'limit', 'readConcern', 'collation']);
     const { projection, sort, limit, readConcern, collation } = options;
     const given = { find: this.collectionName, filter, projection, sort, limit, readConcern, collation };
     const { cursor } = (await this.#command(given)) as { readonly cursor: { readonly firstBatch: object[] } };

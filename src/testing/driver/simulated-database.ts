@@ -6,11 +6,13 @@ import type { Answer } from '../replica-set/reply.js';
 import { SURROUNDINGS } from '../../surroundings.js';
 import type { Surroundings } from '../../surroundings.js';
 import { notSimulated } from './driver-errors.js';
+import { refuseOtherEncoding } from './driver-options.js';
+import type { Options } from './driver-options.js';
 import { refusingOthers } from './refusing.js';
 import type { Sender } from './sender.js';
 import { SimulatedCollection } from './simulated-collection.js';
 
-interface CommandOptions {
+interface CommandOptions extends Options {
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -28,12 +30,15 @@ export class SimulatedDatabase {
     this.#sender = sender;
   }
 
-  async command(given: GivenCommand, { signal }: CommandOptions = {}): Promise<Answer> {
+  async command(given: GivenCommand, options: CommandOptions = {}): Promise<Answer> {
+    refuseOtherEncoding('Db.command', options);
+    const { signal } = options;
     const { answer } = await this.#sender.send(this.#read(given), { signal });
     return answer;
   }
 
-  collection(name: string): SimulatedCollection {
+  collection(name: string, options: Options = {}): SimulatedCollection {
+    refuseOtherEncoding('Db.collection', options);
     // The program awaits the calls of a collection, so they keep the process alive, as the sockets of a driver do. The
     // library itself calls `command`, which is sent without `keepAlive`.
     const collection = new SimulatedCollection(this.databaseName, name, this.#sender, (given) =>

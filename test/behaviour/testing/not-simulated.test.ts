@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { fencedTransaction, fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
+import { rejection } from '../../../lab/patience.js';
 import { Fleet } from './fleet.js';
 
 let fleet: Fleet | undefined;
@@ -43,6 +44,79 @@ describe('what is not simulated', () => {
     await expect(fencedTransaction(db.client, lock, () => Promise.resolve())).rejects.toThrow(
       'leasehold/testing does not simulate MongoClient.withSession',
     );
+  });
+});
+
+/** Options of the driver with values other than its defaults. Their effects are not simulated. */
+const ENCODINGS: readonly (readonly [option: string, value: boolean])[] = [
+  ['ignoreUndefined', true],
+  ['checkKeys', true],
+  ['serializeFunctions', true],
+  ['promoteValues', false],
+  ['promoteLongs', false],
+  ['promoteBuffers', true],
+  ['useBigInt64', true],
+  ['raw', true],
+  ['bsonRegExp', true],
+];
+
+/** Each call of the driver that takes these options. */
+const callsWith = (
+  { db }: Fleet['members'][number],
+  options: object,
+): Readonly<Record<string, () => unknown>> => {
+  const collection = db.collection<{ _id: number }>('a');
+  const set = { $set: { b: 1 } };
+  const after = { returnDocument: 'after', ...options } as const;
+  return {
+    'MongoClient.db': () => db.client.db('other', options),
+    'Db.collection': () => db.collection('a', options),
+    'Db.command': () => db.command({ ping: 1 }, options),
+    insertOne: () => collection.insertOne({ _id: 1 }, options),
+    insertMany: () => collection.insertMany([{ _id: 2 }], options),
+    updateOne: () => collection.updateOne({ _id: 1 }, set, options),
+    updateMany: () => collection.updateMany({ _id: 1 }, set, options),
+    findOneAndUpdate: () => collection.findOneAndUpdate({ _id: 1 }, set, after),
+    findOne: () => collection.findOne({ _id: 1 }, options),
+    find: () => collection.find({ _id: 1 }, options).toArray(),
+    countDocuments: () => collection.countDocuments({}, options),
+    deleteOne: () => collection.deleteOne({ _id: 1 }, options),
+    deleteMany: () => collection.deleteMany({ _id: 1 }, options),
+    watch: () => collection.watch([], options).close(),
+  };
+};
+
+describe('an option that changes how documents are encoded or decoded', () => {
+  it.each(ENCODINGS)(
+    '%s: %s is refused by an error that names it, and nothing is sent',
+    async (option, value) => {
+      const member = newMember();
+      const sent: string[] = [];
+      member.db.client.on('commandStarted', ({ commandName }) => sent.push(commandName));
+      for (const [name, call] of Object.entries(callsWith(member, { [option]: value }))) {
+        const error = await rejection(Promise.resolve().then(call));
+        expect(error, name).toMatchObject({
+          name: 'MongoAPIError',
+          message: expect.stringContaining(
+            `leasehold/testing does not simulate the option ${option}: ${value} of `,
+          ) as string,
+        });
+      }
+      expect(sent).toEqual([]);
+    },
+  );
+
+  it('may be given with its default', async () => {
+    const defaults = Object.fromEntries(ENCODINGS.map(([option, value]) => [option, !value]));
+    for (const call of Object.values(callsWith(newMember(), defaults))) await call();
+  });
+
+  it('is refused by a fenced update, too', async () => {
+    const { db, locks } = newMember();
+    const lock = await locks.createMutex('a').acquire();
+    const update = { $set: { a: 1, b: undefined } };
+    const fenced = fencedUpdateOne(db.collection('b'), {}, update, lock, { ignoreUndefined: true });
+    await expect(fenced).rejects.toThrow('does not simulate the option ignoreUndefined: true of updateOne');
   });
 });
 
