@@ -23,9 +23,9 @@ const afterDeposition = (): DeposedTerms => {
 describe('the judge of terms that are over', () => {
   it('refuses a claim that a term makes after it was told that it is over', () => {
     const terms = afterDeposition();
-    expect(() => { terms.note(undefined, [claim], [stored], ['+0a:claimed']); }).toThrow(
-      'took effect after its term',
-    );
+    expect(() => {
+      terms.note(undefined, [claim], [stored], ['+0a:claimed']);
+    }).toThrow('took effect after its term');
   });
 
   it('accepts the claim that somebody without a term made in the same update, which the term then repeats', () => {
