@@ -27,6 +27,9 @@ export function waitBy(other: PassingTime): void {
 /** Milliseconds of a monotonic clock. */
 export const nowMs = (): number => time.nowMs();
 
+/** The same in nanoseconds. */
+export const nowNs = (): bigint => BigInt(Math.floor(nowMs() * 1e6));
+
 /** How long to wait for something that takes milliseconds when all is well, on a machine that is busy. */
 export const BUSY_MACHINE_MS = 60_000;
 

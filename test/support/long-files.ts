@@ -14,7 +14,7 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/jobs/{fleet,job-status,run-now}.test.ts',
   'behaviour/primitives/early-tries.test.ts',
   'behaviour/telemetry/linked-hand-over.test.ts',
-  'behaviour/quorum/restarting-store.test.ts',
+  'behaviour/quorum/{restarting-store,revocation,tries-with-one-away}.test.ts',
   'behaviour/seat-cache/kept-{locks,passes,reads,seats}.test.ts',
   'behaviour/holding/{many-holds,revocation}.test.ts',
   'behaviour/environments/secondaries.test.ts',

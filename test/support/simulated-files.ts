@@ -10,6 +10,7 @@ export const SIMULATED_FILES: readonly string[] = [
   'behaviour/seat-cache/kept-{locks,passes,reads,seats}.test.ts',
   'behaviour/holding/{many-holds,revocation}.test.ts',
   'behaviour/waiting/{queue-full,unsound-looks}.test.ts',
+  'behaviour/quorum/{quorum-locks,restarting-store,revocation,tries-with-one-away}.test.ts',
   'behaviour/primitives/{all-or-nothing,early-tries}.test.ts',
   'behaviour/{options/negative-zero,provider/abort-listeners,provider/warnings,store/whole-read}.test.ts',
 ];

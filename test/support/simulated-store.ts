@@ -11,11 +11,12 @@ import { isSimulated } from './on-servers.js';
 const STEP_MS = 10;
 
 /**
- * The replica set in memory that all tests of a file share. While a test is running, time passes by itself from one
+ * The replica set in memory that all tests of a file share, and its other sets with the same time. While a test is running, time passes by itself from one
  * event to the next, so a test that waits for a minute takes milliseconds.
  */
 class SimulatedStore {
   readonly #set = new MemoryReplicaSet({ time: 'virtual', seed: drawSeed('a replica set in memory') });
+  readonly #sets: MemoryReplicaSet[] = [this.#set];
   readonly #tampered = new Set<string>();
   /** How many databases are open. */
   #users = 0;
@@ -47,17 +48,24 @@ class SimulatedStore {
     return this.#set.db().client;
   }
 
+  /** One more replica set with the same time. Its seed follows from that of the first one. */
+  anotherSet(): MemoryReplicaSet {
+    const seed = (this.#set.seed + this.#sets.length) % 2 ** 32;
+    const set = new MemoryReplicaSet({ time: this.#set, seed });
+    this.#sets.push(set);
+    return set;
+  }
+
   /**
    * Time passes until the returned function is called. That function throws if any version of the documents of this
    * database has broken an invariant.
    */
   open(database: string): () => void {
-    const from = this.#set.versions.length;
     this.#users += 1;
     if (this.#users === 1) void this.#passTime();
     return () => {
       this.#users -= 1;
-      const broken = this.#tampered.has(database) ? [] : this.#violationsIn(database, from);
+      const broken = this.#tampered.has(database) ? [] : this.#violationsIn(database);
       if (broken.length > 0) throw new Error(`invariants are broken:\n${broken.join('\n')}`);
     };
   }
@@ -72,10 +80,11 @@ class SimulatedStore {
     this.#tampered.add(database);
   }
 
-  #violationsIn(database: string, from: number): readonly string[] {
-    const versions = this.#set.versions.slice(from);
-    const own = versions.filter(({ namespace }) => namespace.startsWith(`${database}.`));
-    return violationsIn(own).map(({ invariant, id, what }) => `${invariant}, ${String(id)}: ${what}`);
+  #violationsIn(database: string): readonly string[] {
+    return this.#sets.flatMap(({ versions }) => {
+      const own = versions.filter(({ namespace }) => namespace.startsWith(`${database}.`));
+      return violationsIn(own).map(({ invariant, id, what }) => `${invariant}, ${String(id)}: ${what}`);
+    });
   }
 
   async #passTime(): Promise<void> {

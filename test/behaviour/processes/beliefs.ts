@@ -35,9 +35,11 @@ export function beliefsOf(lines: readonly Line[]): readonly Belief[] {
   return beliefs;
 }
 
-/** The belief of this process in a hold that was just granted. */
-export function beliefIn(hold: Hold & Pick<LockHandle, 'fencingToken'>): Belief {
-  const fromNs = process.hrtime.bigint();
+/** The belief of this process in a hold that was just granted. By default, the present time is that of the machine. */
+export function beliefIn(
+  hold: Hold & Pick<LockHandle, 'fencingToken'>,
+  fromNs = process.hrtime.bigint(),
+): Belief {
   return { token: hold.fencingToken, fromNs, untilNs: promisedNs(String(fromNs), hold.remainingMs) };
 }
 

@@ -13,10 +13,11 @@ import {
 } from '../../../src/index.js';
 import { QuorumError } from '../../../src/quorum/index.js';
 import type { LockProviderEvents, Mutex } from '../../../src/index.js';
+import { itOnServers } from '../../support/on-servers.js';
 import { randomName } from '../../support/test-provider.js';
-import { eventually, later, pause, rejection, staysOpen, within } from '../../../lab/patience.js';
+import { eventually, later, nowMs, pause, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
-import { useThreeDeployments } from './three-deployments.js';
+import { useThreeDeployments } from './deployments.js';
 
 setFlagsFromString('--expose-gc');
 const collectNow = runInNewContext('gc') as () => void;
@@ -28,12 +29,6 @@ async function takeAndForget(mutex: Mutex): Promise<void> {
 
 const deployments = useThreeDeployments();
 
-const memberAt = (index: number) => {
-  const member = deployments.members[index];
-  if (member === undefined) throw new Error(`there is no deployment ${index}`);
-  return member;
-};
-
 interface Stored {
   readonly process: string;
   readonly expiresAt: Date;
@@ -44,11 +39,13 @@ async function holders(
   name: string,
   indexes: readonly number[] = [0, 1, 2],
 ): Promise<readonly (string | null)[]> {
-  const documents = await Promise.all(indexes.map((index) => deployments.document(index, name)));
-  return documents.map((document) => {
-    const holder = (document?.['holder'] ?? null) as Stored | null;
-    return holder !== null && holder.expiresAt.getTime() > Date.now() ? holder.process : null;
-  });
+  return await Promise.all(
+    indexes.map(async (index) => {
+      const document = await deployments.document(index, name);
+      const holder = (document?.['holder'] ?? null) as Stored | null;
+      return holder !== null && holder.expiresAt > deployments.at(index).now() ? holder.process : null;
+    }),
+  );
 }
 
 const nobodyHolds = (name: string, indexes?: readonly number[]): Promise<unknown> =>
@@ -113,7 +110,7 @@ describe('a mutex of three deployments', () => {
     expect(told).toEqual(['acquired', 'released']);
   });
 
-  it('is released when its handle is garbage-collected', async () => {
+  itOnServers('is released when its handle is garbage-collected', async () => {
     const locks = deployments.provider();
     const name = randomName('m');
     const abandoned: string[] = [];
@@ -218,7 +215,7 @@ describe('a reader-writer lock of three deployments', () => {
 
 describe('with one of three deployments down', () => {
   it('locks are acquired, extended, released and waited for', async () => {
-    const member = memberAt(1);
+    const member = deployments.at(1);
     await member.kill();
     try {
       const options = { leaseMs: 3_000, storeTimeoutMs: 10_000 };
@@ -243,7 +240,7 @@ describe('with one of three deployments down', () => {
     const locks = deployments.provider({ leaseMs, storeTimeoutMs: 2_000 });
     const name = randomName('m');
     const lock = await locks.createMutex(name).acquire();
-    for (const member of deployments.members) {
+    for (const member of deployments.all) {
       await member.kill();
       await pause(leaseMs + 500);
       expect(lock.isHeld).toBe(true);
@@ -260,8 +257,8 @@ describe('with one of three deployments down', () => {
 
 describe('with two of three deployments down', () => {
   it('a try and a wait fail in time with a QuorumError, and leave nothing held', async () => {
-    await memberAt(0).kill();
-    await memberAt(2).kill();
+    await deployments.at(0).kill();
+    await deployments.at(2).kill();
     try {
       const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
       const name = randomName('m');
@@ -284,11 +281,11 @@ describe('with two of three deployments down', () => {
     const lock = await locks.createMutex(name).acquire();
     const lost = new Promise<number>((resolve) => {
       lock.signal.addEventListener('abort', () => {
-        resolve(performance.now());
+        resolve(nowMs());
       });
     });
-    for (const index of [0, 2]) memberAt(index).stop();
-    const stoppedMs = performance.now();
+    for (const index of [0, 2]) deployments.at(index).hang();
+    const stoppedMs = nowMs();
     try {
       const lostMs = await within(10_000, 'the signal', lost);
       // The last extension may have been sent just before.
@@ -304,7 +301,7 @@ describe('with two of three deployments down', () => {
 
 describe('a deployment that hangs', () => {
   it('slows down no request, not even a split vote after the first one', async () => {
-    const member = memberAt(2);
+    const member = deployments.at(2);
     const storeTimeoutMs = 6_000;
     const [here, there] = [
       deployments.provider({ storeTimeoutMs }),
@@ -312,12 +309,12 @@ describe('a deployment that hangs', () => {
     ];
     const names = [randomName('m'), randomName('m')];
     for (const name of names) await here.createMutex(name).use(() => undefined);
-    member.stop();
+    member.hang();
     try {
-      const startedMs = performance.now();
+      const startedMs = nowMs();
       const mutex = here.createMutex(names[0] ?? '');
       await (await mutex.acquire()).release();
-      expect(performance.now() - startedMs).toBeLessThan(storeTimeoutMs / 2);
+      expect(nowMs() - startedMs).toBeLessThan(storeTimeoutMs / 2);
       // The contenders go on until each has held the lock several times: no turn is promised, and yet none starves.
       const counts = [0, 0, 0, 0];
       const contenders = counts.map(async (_, index) => {
@@ -342,7 +339,7 @@ describe('a deployment that answers late', () => {
     const other = deployments.provider();
     const held = await other.createMutex(name).acquire();
     await eventually('all three', async () => (await holders(name)).every((each) => each !== null));
-    memberAt(2).proxy.delay('clients', { latencyMs: 400 });
+    deployments.at(2).delay(400);
     try {
       expect(await locks.createMutex(name).tryAcquire()).toBeNull();
       await held.release();

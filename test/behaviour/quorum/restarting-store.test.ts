@@ -2,16 +2,19 @@ import { expect, it } from 'vitest';
 
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
+import { byBreadth } from '../../support/breadth.js';
 import { randomName } from '../../support/test-provider.js';
-import { pause } from '../../../lab/patience.js';
+import { nowMs, nowNs, pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { beliefIn, expectDisjoint } from '../processes/beliefs.js';
 import type { Belief } from '../processes/beliefs.js';
-import { useThreeDeployments } from './three-deployments.js';
+import { useThreeDeployments } from './deployments.js';
 
 const deployments = useThreeDeployments();
 
-const DURATION_MS = 60_000;
+const DURATION_MS = byBreadth(15_000, 60_000);
+/** The longest hold. Each hold in memory takes the processor some ms, so the quick run has fewer. */
+const HOLD_MS = byBreadth(100, 20);
 const CONTENDERS = 3;
 const RESTART_EVERY_MS = 6_000;
 
@@ -22,9 +25,9 @@ async function contend(name: string, isOver: () => boolean, random: Random): Pro
   const beliefs: Belief[] = [];
   while (!isOver()) {
     const lock = await mutex.acquire();
-    const belief = beliefIn(lock);
-    await pause(random.between(0, 20));
-    const untilNs = process.hrtime.bigint();
+    const belief = beliefIn(lock, nowNs());
+    await pause(random.between(0, HOLD_MS));
+    const untilNs = nowNs();
     await lock.release();
     // A lost hold was believed in until its deadline.
     beliefs.push({ ...belief, untilNs: untilNs < belief.untilNs ? untilNs : belief.untilNs });
@@ -38,17 +41,17 @@ it(
   async () => {
     const name = randomName('contended');
     const random = randomFrom(drawSeed('contenders of three deployments'));
-    const endMs = performance.now() + DURATION_MS;
+    const endMs = nowMs() + DURATION_MS;
     let restarts = 0;
     // Each deployment is restarted at least once, however long that takes.
-    const isOver = (): boolean => performance.now() >= endMs && restarts >= deployments.members.length;
+    const isOver = (): boolean => nowMs() >= endMs && restarts >= deployments.all.length;
     const contending = Promise.all(
       Array.from({ length: CONTENDERS }, () => contend(name, isOver, randomFrom(random.between(0, 1e9)))),
     );
     while (!isOver()) {
       await pause(RESTART_EVERY_MS / 2);
       // Another deployment each time, so that the majorities differ.
-      const member = deployments.members[restarts % deployments.members.length];
+      const member = deployments.all[restarts % deployments.all.length];
       await member?.kill();
       await pause(RESTART_EVERY_MS / 2);
       await deployments.heal();

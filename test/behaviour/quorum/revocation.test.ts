@@ -4,7 +4,7 @@ import { LockProvider } from '../../../src/index.js';
 import type { LockHandle, LostEvent } from '../../../src/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { eventually } from '../../../lab/patience.js';
-import { useThreeDeployments } from './three-deployments.js';
+import { useThreeDeployments } from './deployments.js';
 
 const deployments = useThreeDeployments();
 
