@@ -43,3 +43,30 @@ it('a loss between the line of the grant and the first look at the signal is wri
   hold.releasing();
   hold.released(false);
 });
+
+it('a promise that grows in steps of less than a millisecond is written down', () => {
+  const lines: WorkerLine[] = [];
+  let nowNs = 0n;
+  let remainingMs = 100;
+  const handle = {
+    id: 'a',
+    fencingToken: 7,
+    isHeld: true,
+    get remainingMs() {
+      return remainingMs;
+    },
+    signal: new AbortController().signal,
+  };
+  const journal = { write: (line: WorkerLine) => void lines.push(line) } as unknown as Journal<WorkerLine>;
+  const time = { ...realTime, nowNs: () => nowNs };
+  const hold = new ObservedHold(handle as unknown as LockHandle, 1, { journal, time });
+  for (let step = 1; step <= 3; step += 1) {
+    nowNs += 1_000_000n;
+    remainingMs = 99 + 0.8 * step - (step - 1);
+    hold.look();
+  }
+  const promises = lines.flatMap((line) => ('untilNs' in line ? [Number(line.untilNs) / 1e6] : []));
+  expect(promises).toEqual([100, 101.6]);
+  hold.releasing();
+  hold.released(true);
+});

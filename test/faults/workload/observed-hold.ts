@@ -7,7 +7,7 @@ import type { WorkerTime } from './worker-time.js';
 
 const NS_PER_MS = 1e6;
 
-/** A promise that is longer by less than this is not written down again. */
+/** A promise is written down again when it is longer than the last written one by more than this. */
 const NEWS_NS = 1_000_000n;
 
 const LOOK_EVERY_MS = 25;
@@ -33,6 +33,8 @@ export class ObservedHold {
   readonly #time: WorkerTime;
   readonly #stopLooking: () => void;
   #promisedNs = 0n;
+  /** The longest promise in the journal. */
+  #writtenNs: bigint;
   #isOver = false;
   #isParting = false;
   #isReleasing = false;
@@ -45,7 +47,9 @@ export class ObservedHold {
     const { id, fencingToken: token } = handle;
     const atNs = String(time.nowNs());
     // Counted from the same instant: a handle that was lost before its return promises nothing, not even a microsecond.
-    journal.write({ type: 'granted', ask, id, token, untilNs: this.#untilNs(BigInt(atNs)) }, atNs);
+    const untilNs = this.#untilNs(BigInt(atNs));
+    journal.write({ type: 'granted', ask, id, token, untilNs }, atNs);
+    this.#writtenNs = BigInt(untilNs);
     // Also while it awaits something else, because the other processes have to wait for the last promise.
     this.#stopLooking = time.every(LOOK_EVERY_MS, () => this.look());
     const { signal } = handle;
@@ -69,7 +73,8 @@ export class ObservedHold {
     const { isHeld, signal } = this.handle;
     const promisedNs = this.#promisedNs;
     const untilNs = this.#untilNs();
-    if (isHeld && BigInt(untilNs) > promisedNs + NEWS_NS) {
+    if (isHeld && BigInt(untilNs) > this.#writtenNs + NEWS_NS) {
+      this.#writtenNs = BigInt(untilNs);
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
     }
     // Before its deadline and without a loss, the hold is in doubt because a clock has jumped, and may be confirmed. If
@@ -104,7 +109,9 @@ export class ObservedHold {
         return false;
       }
       const token = handle.fencingToken;
-      this.#journal.write({ type: 'changed', ask, to, token, untilNs: this.#untilNs() });
+      const untilNs = this.#untilNs();
+      this.#journal.write({ type: 'changed', ask, to, token, untilNs });
+      if (BigInt(untilNs) > this.#writtenNs) this.#writtenNs = BigInt(untilNs);
       return true;
     } catch (error) {
       this.#complainUnlessTyped(`change to ${to}`, error);
