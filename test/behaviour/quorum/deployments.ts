@@ -5,24 +5,9 @@ import type { QuorumLockProviderOptions } from '../../../src/quorum/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { isSimulated } from '../../support/on-servers.js';
 import { randomName } from '../../support/test-provider.js';
+import type { Deployment } from './deployment.js';
 import { serverDeployments } from './server-deployments.js';
 import { simulatedDeployments } from './simulated-deployments.js';
-
-/** One of the independent replica sets of a quorum. `heal` ends what the other methods have done to it. */
-export interface Deployment {
-  /** Its connections end, and it accepts no others. Its documents stay. */
-  kill(): Promise<void>;
-  /** It answers no request and accepts no data, but its connections stay open. */
-  hang(): void;
-  /** It answers each request at least so much later. */
-  delay(ms: number): void;
-  /** Resolves when it takes writes again. */
-  heal(): Promise<void>;
-  /** A database on a client of its own, which is closed when the test ends. */
-  db(name: string): Db;
-  /** The clock by which leases expire here. */
-  now(): Date;
-}
 
 /** Three deployments for one test file. All tests of the file use one database. */
 export class Deployments {

@@ -12,7 +12,7 @@ import { findBinary } from '../../../lab/mongo-server/find-binary.js';
 import { eventually } from '../../../lab/patience.js';
 import { freePort } from '../../../lab/ports.js';
 import { whenTestEnds } from '../../support/current-test.js';
-import type { Deployment } from './deployments.js';
+import type { Deployment } from './deployment.js';
 
 const COUNT = 3;
 const START_MS = 60_000;

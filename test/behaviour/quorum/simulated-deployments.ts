@@ -5,7 +5,7 @@ import { eventually } from '../../../lab/patience.js';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { simulatedStore } from '../../support/simulated-store.js';
-import type { Deployment } from './deployments.js';
+import type { Deployment } from './deployment.js';
 
 const COUNT = 3;
 
