@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { isLong } from '../support/breadth.js';
 import { allCode, isBesideOthers, isCompiled, isJavaScript, isKnown, ruleOf } from './code-rules.js';
 import { compile, fileOf } from './compile.js';
 import { pages, root } from './pages.js';
@@ -67,8 +66,8 @@ const inTypeScript = examples.filter((example) => !isJavaScript(example));
 /** How the examples are compiled: the options, and the examples. */
 const WAYS: readonly (readonly [string, Parameters<typeof compile>[1], readonly CodeBlock[]])[] = [
   [
-    `under exactOptionalPropertyTypes and all other strict options, ${isLong ? 'with' : 'without'} checks of libraries`,
-    isLong ? { of: 'everything' } : { of: 'sources', skipLibCheck: true },
+    'under exactOptionalPropertyTypes and all other strict options, with checks of libraries',
+    { of: 'everything' },
     inTypeScript.filter((example) => !isBesideOthers(example)),
   ],
   [

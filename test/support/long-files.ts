@@ -3,8 +3,9 @@
  * replica set in memory. docs/guarantees.md lists them for readers, and a test compares the two.
  */
 export const LONG_FILES: readonly string[] = [
-  'behaviour/conformance/{composite-of-two,upgradeable-read,write-lock}.change-stream.test.ts',
+  'behaviour/conformance/{all-or-nothing,composite-of-two,reader-writer,semaphore}.change-stream.test.ts',
   'behaviour/conformance/{kept-*,semaphore-of-one,semaphore-with-one-left}.change-stream.test.ts',
+  'behaviour/conformance/{upgradeable-read,write-lock}.change-stream.test.ts',
   'behaviour/conformance/*.polling.test.ts',
   'behaviour/command-line/{dashboard,doctor,fleet,looks,losses,settings,terminal}.test.ts',
   'behaviour/dashboard/page.test.ts',
@@ -13,13 +14,15 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/elections/{contest.processes,failover}.test.ts',
   'behaviour/jobs/{fleet,job-status,run-now}.test.ts',
   'behaviour/primitives/early-tries.test.ts',
+  'behaviour/provider/many-names.test.ts',
   'behaviour/telemetry/linked-hand-over.test.ts',
-  'behaviour/quorum/{restarting-store,revocation,tries-with-one-away}.test.ts',
+  'behaviour/quorum/{quorum-locks,restarting-store,revocation,tries-with-one-away}.test.ts',
   'behaviour/seat-cache/kept-{locks,passes,reads,seats}.test.ts',
   'behaviour/holding/{many-holds,revocation}.test.ts',
   'behaviour/environments/secondaries.test.ts',
   'behaviour/processes/processes.polling.test.ts',
   'package/projects.test.ts',
+  'docs/{examples,mongoose-page,programs-page,start-page}.test.ts',
   'docs/site/site.test.ts',
   'programs/demo.test.ts',
   'judge/oplog-replay.test.ts',

@@ -6,7 +6,6 @@ import { expect, it } from 'vitest';
 import { eventually } from '../../../lab/patience.js';
 import { Child } from '../../../lab/processes/child.js';
 import { cacheFolder } from '../../../lab/processes/program.js';
-import { byBreadth } from '../../support/breadth.js';
 import { useProgram } from '../../support/built-program.js';
 import { ownDatabase } from '../../support/test-provider.js';
 import { OTHER, WAYS } from './many-names-lines.js';
@@ -26,7 +25,7 @@ async function stringsOf(
   return (JSON.parse(await readFile(path, 'utf8')) as { readonly strings: readonly string[] }).strings;
 }
 
-it.each(byBreadth(['change-stream'] as const, ['change-stream', 'polling'] as const))(
+it.each(['change-stream', 'polling'] as const)(
   'a process keeps no name that it has used, in whatever way, but the last few thousand (%s)',
   async (wakeups) => {
     await using folder = await cacheFolder('heap');
