@@ -33,7 +33,9 @@ export default defineConfig(({ mode }) => {
   };
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
-  const waiting = { maxWorkers: 2 * Math.max(2, processors), sequence: { groupOrder: 1 } };
+  // The files of the quick run mostly wait. Those of the long run each load the library anew.
+  const filesEach = breadth === 'long' ? 2 : 3;
+  const waiting = { maxWorkers: filesEach * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
     test: {
       ...shared,
