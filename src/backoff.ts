@@ -30,5 +30,5 @@ export class Backoff {
   }
 }
 
-/** The pauses before the library repeats a request, a read or an update that has got no final answer. */
+/** The pauses before the library repeats a request, a read or an update that has failed or got no answer. */
 export const BETWEEN_REPEATS: Backoff = new Backoff(10, 500);

@@ -27,7 +27,7 @@ export interface Clock {
   afterTurn(fire: () => void): Timer;
 
   /**
-   * Calls `fire` at the end of the present turn, so that the operations of all callers in one turn can be sent
+   * Calls `fire` at the end of the present turn, so that the operations of several callers in one turn can be sent
    * together.
    */
   atEndOfTurn(fire: () => void): void;
@@ -165,7 +165,7 @@ export const sleepUntil = (clock: Clock, atMs: number, signal?: AbortSignal): Pr
     atOrAborted(clock, atMs, signal, resolve);
   });
 
-/** Resolves at the end of the present turn, so that the operations of all callers in one turn can be sent together. */
+/** Resolves at the end of the present turn: operations of several callers in one turn can then be sent together. */
 export const endOfTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => {
     clock.atEndOfTurn(resolve);

@@ -21,7 +21,7 @@ export interface DriverWatched {
   watch(pipeline?: DriverDocument[], options?: DriverStreamOptions): DriverChangeStream;
 }
 
-/** The command options that the library uses. */
+/** The command options that the library uses, except `signal`, which some supported drivers ignore. */
 export interface DriverCommandOptions {
   readonly readPreference?: 'primary';
   readonly promoteLongs?: boolean;
@@ -35,7 +35,7 @@ export interface DriverCommandOptions {
   readonly checkKeys?: boolean;
 }
 
-/** The options of change streams that the library uses. */
+/** The options of change streams that the library uses, except `session`. */
 export interface DriverStreamOptions extends DriverCommandOptions {
   readonly maxAwaitTimeMS?: number;
   readonly readConcern?: { readonly level: 'majority' };
@@ -58,7 +58,7 @@ export interface DriverClient {
   off(event: 'topologyClosed', listener: () => void): unknown;
 }
 
-/** The client options that the library reads. */
+/** The client options that the library reads, except `timeoutMS`, which some supported drivers do not have. */
 export interface DriverClientOptions {
   readonly hosts: readonly unknown[];
   readonly maxPoolSize: number;
@@ -200,7 +200,7 @@ export interface DriverUpdateOptions {
   bsonRegExp?: boolean | undefined;
   /** Whether the update may break the validation rules of the collection. */
   bypassDocumentValidation?: boolean | undefined;
-  /** Whether the driver refuses keys that begin with `$`. */
+  /** Whether the driver refuses keys that begin with `$` or contain a dot. */
   checkKeys?: boolean | undefined;
   /** How strings are compared. */
   collation?: DriverCollation | undefined;

@@ -67,7 +67,7 @@ export class Engine {
   readonly observation: Observation;
   /** The claims of node-cron fires in flight. `close` awaits them: only this process can run a fire that it claimed. */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
-  /** What other entries of the package have opened on this provider. A close ends it and awaits its end. */
+  /** What other entry points of the package have opened on this provider. `close` ends it and awaits its end. */
   readonly attached: Set<Attachment> = new Set<Attachment>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();
@@ -250,7 +250,10 @@ export class Engine {
     return judge(vitals, this.settings.storeTimeoutMs);
   }
 
-  /** Called after a revocation. If this process has the lease with this id, asks the server about the lease at once. */
+  /**
+   * Called after a revocation. If this process has the lease with this id, asks the server about the lease without
+   * waiting for the next extension.
+   */
   async confirmLease(id: string): Promise<void> {
     await this.#holds.confirmLease(id);
   }

@@ -9,6 +9,8 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
  * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
  * store, or an `AggregateError` for several stores.
+ *
+ * `untilElected` also throws this error. It withdraws nothing: the candidate still stands for election.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** @internal */
@@ -122,7 +124,10 @@ export class LockKindMismatchError extends LeaseholdError {
   }
 }
 
-/** The hold cannot change from its present mode to the mode that was asked for. The hold stays as it was. */
+/**
+ * The hold cannot change its mode as asked: the present mode does not allow the change, or another change of mode is
+ * in progress. The call that failed has changed nothing.
+ */
 export class LockModeError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_MODE';
@@ -181,8 +186,8 @@ export class QueueFullError extends LeaseholdError {
   readonly code = 'QUEUE_FULL';
 
   /**
-   * The option `maxMembers`. The lock has at least this number of holders and waiters, unless there is a `cause`. With a
-   * `cause`, the document is full, and `cause` is the server's error.
+   * The option `maxMembers`. The lock has at least this number of holders and waiters, unless there is a `cause`. With
+   * a `cause`, the document is full, and `cause` is the server's error.
    */
   readonly maxMembers: number;
 

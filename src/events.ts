@@ -12,14 +12,14 @@ export interface AttemptEvent {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /**
-   * The attempt id. It stays the same from the queue to the release, unless the place lapses: the request then goes on
-   * under a new id. All holds of one kept seat have the same id. A `timeout` event may have a fresh id that names no
-   * stored attempt, for example if the request was never sent to a store.
+   * The attempt id. It stays the same from the queue to the release, unless the place lapses or the grant comes too
+   * late: the request then goes on under a new id. All holds of one kept seat have the same id. A `timeout` event may
+   * have a fresh id that names no stored attempt, for example if the request was never sent to a store.
    */
   readonly id: string;
 }
 
-/** The request was queued, or queued again after its place had lapsed. */
+/** The request was queued, or was queued again under a new attempt id. */
 export interface WaitingEvent extends AttemptEvent {
   /** The place in the queue, 0 for the head. */
   readonly place: number;
@@ -49,7 +49,10 @@ export interface ExtendedEvent extends AttemptEvent {
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The time from the beginning of the hold to its release, in whole ms. */
+  /**
+   * The time from the beginning of the hold to its release, in whole ms. Outside of a quorum, the wait for the store's
+   * answer to the release is included.
+   */
   readonly heldMs: number;
   /**
    * Whether the store has confirmed the release. Also true if the process keeps the seat, because nothing is sent then.

@@ -6,8 +6,8 @@ export interface LockProviderHealth {
   /**
    * False in these cases: the provider is closing or closed; the store was asked and has not answered for longer than
    * `storeTimeoutMs`; the driver has refused a command (for example because the client is closed), and no answer has
-   * followed; less than a quarter of a lease is left because its extensions have failed. Otherwise true, also if the
-   * provider has asked the store for nothing lately.
+   * followed; less than a quarter of a lease is left, because its extensions have failed or the process was suspended.
+   * Otherwise true, also if the provider has asked the store for nothing lately.
    *
    * A server that refuses commands, for example for a missing privilege, has answered: `healthy` stays true. Listen to
    * `storeError`.
@@ -15,17 +15,17 @@ export interface LockProviderHealth {
   readonly healthy: boolean;
   /** Why the provider is not healthy, a sentence for each cause; empty if the provider is healthy. */
   readonly reasons: readonly string[];
-  /** How waiters are woken now; `null` while nothing waits, and while the change stream is being opened. */
+  /** How a waiter would be woken now; `null` while the change stream is not open and the provider does not poll. */
   readonly wakeups: Wakeups | null;
   /** The time since the last answer of the store to a command, in whole ms; `null` before the first one. */
   readonly answeredMsAgo: number | null;
   /**
    * The least share of a lease that is left, of all leases that the process has and that are not revoked: 1 right after
-   * an extension, above 0.6 while extensions are answered in time, 0 when a hold is doubtful. `null` if the process has
-   * no lease.
+   * an extension, above 0.6 while extensions are answered in time (with the default `clockAllowanceMs`), 0 when a hold
+   * is doubtful. `null` if the process has no such lease.
    */
   readonly leastLeaseShare: number | null;
-  /** How many change streams are open. */
+  /** How many change streams are open; the stream of a dashboard is not counted. */
   readonly streams: number;
   /** How many holds the callers of this provider have; kept seats that nobody uses are not counted. */
   readonly held: number;

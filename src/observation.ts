@@ -75,7 +75,10 @@ export class Observation {
     return this.#observers.length > 0;
   }
 
-  /** Whether requests store the trace context of their holds, and documents keep it. */
+  /**
+   * Whether requests store the trace context of their holds, and the transitions of this provider copy it into the
+   * leases.
+   */
   get keepsTraces(): boolean {
     return !this.#isOfStore && this.#observers.length > 0;
   }
@@ -235,7 +238,7 @@ export class Observation {
     }
   }
 
-  /** Telemetry must not break a lock: an error becomes a process warning. */
+  /** Telemetry must not break a lock: an error causes only a process warning, at most one a minute. */
   #guard(tell: () => void): void {
     try {
       tell();

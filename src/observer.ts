@@ -1,5 +1,6 @@
-// What the core tells of its work, for telemetry. The core makes these objects only while somebody observes its
-// provider (`Observation.isOn`). The object of an acquire or a hold is the same at its beginning and at its end.
+// What the core tells of its work, for telemetry. The core begins to make these objects only while somebody observes
+// its provider (`Observation.isOn`; for extensions, `hearsExtensions`). The object of an acquire or a hold is the same
+// at its beginning and at its end.
 
 import type { LossCause } from './errors.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
@@ -39,7 +40,7 @@ export interface ObservedLock {
   readonly mode: Mode | undefined;
 }
 
-/** One call of acquire. Until they are known, `handedBy` is empty, and the other fields are `undefined`. */
+/** One call of acquire. Until its value is known, `handedBy` is empty, and any other field below is `undefined`. */
 export interface ObservedAcquire extends ObservedLock {
   /**
    * The W3C trace context of the hold to come. An observer sets it when the acquire starts; the request and the lease
@@ -85,8 +86,8 @@ export interface ObservedExtension {
   /** The time from the sending of the batch to its answer, in ms. */
   readonly durationMs: number;
   /**
-   * For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. Leases that were
-   * given up meanwhile, or are being revoked, are left out.
+   * For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. The share does
+   * not count the clock allowance. Leases that were given up meanwhile, or are being revoked, are left out.
    */
   readonly leases: readonly { readonly lockName: string; readonly leftShare: number }[];
 }
@@ -114,7 +115,10 @@ export interface RunScope {
   ended(error?: { readonly thrown: unknown }): void;
 }
 
-/** Hears what the core does. If a method throws, the error becomes a process warning, and the lock is not affected. */
+/**
+ * Hears what the core does. If a method throws, the lock is not affected; a process warning reports the error, at most
+ * once a minute.
+ */
 export interface Observer {
   acquireStarted?(acquire: ObservedAcquire): void;
   acquireEnded?(acquire: ObservedAcquire): void;

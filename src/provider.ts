@@ -1,5 +1,5 @@
-// The entry to the library. provider.ts checks arguments and creates locks, engine.ts connects the parts behind the
-// locks, and the other files of this folder serve all parts: errors, events, warnings, clocks.
+// Folder `src`: the entry to the library. provider.ts checks arguments and creates locks, engine.ts connects the parts
+// behind the locks, and the other files of this folder serve all parts: errors, events, warnings, clocks.
 
 import type { EventEmitter } from 'eventemitter3';
 import type { RevokeResult } from './admin/inspector.js';
@@ -188,7 +188,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * @returns One handle for all locks; its `handles` are in the order of the requests.
    * @throws `TypeError` for an empty list, for a lock that is named twice and for a lock of another provider; every
    *   error that the acquire of one lock throws. All locks that were acquired are given back before the error is
-   *   thrown. If the store is silent, the error comes at most a second later, and the library continues to give back in
+   *   thrown. If the store is silent, the call waits for the releases for at most a second, and the releases go on in
    *   the background.
    */
   async acquireAll<const R extends readonly LockRequest[]>(
@@ -221,8 +221,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   }
 
   /**
-   * Reads all stored locks in the order of their names, each as `inspect` shows it. A corrupt lock is left out, and
-   * causes a `storeError` event.
+   * Reads the stored locks that `filter` selects, by default all. Yields them in the order of their names, each as
+   * `inspect` shows it. A corrupt lock is left out, and causes a `storeError` event.
    *
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
@@ -266,7 +266,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Creates the index that purges lock documents which were not used for the retention time. The provider also creates
    * this index in the background after the first grant, unless `createIndexes` is false. Locks work without the index.
    *
-   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the server refuses or does not answer;
+   * @throws {@link StoreUnavailableError} if the server refuses or does not answer; {@link UnsupportedServerError},
    *   {@link ProviderClosedError}.
    */
   async ensureIndexes(): Promise<void> {

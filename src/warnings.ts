@@ -27,7 +27,10 @@ class OneAMinute {
   #lastMs = -Infinity;
   #leftOut = 0;
 
-  /** The end of the warning, which says how many failures were left out; `undefined` if there must be no warning. */
+  /**
+   * The end of the warning: how many failures were left out, or an empty text if none were; `undefined` if there must
+   * be no warning.
+   */
   next(nowMs: number): string | undefined {
     if (nowMs < this.#lastMs + ONE_A_MINUTE_MS) {
       this.#leftOut += 1;

@@ -35,13 +35,13 @@ export interface StoredLock {
   readonly asOf: Date;
   /** `null`: the document is corrupt. */
   readonly snapshot: LockSnapshot | null;
-  /** The last claim of each job of an election; empty for every other kind of lock. */
+  /** The last claim of each job of an election; empty for every other kind of lock and for a corrupt document. */
   readonly claims: readonly StoredClaim[];
 }
 
 /**
- * The most lock documents that `list` reads by one command. A page is small, because lock documents may be large and a
- * caller may stop early. The server returns fewer documents if the page would exceed 16 MB.
+ * The most lock documents that one command of `list` or `pageStored` reads. A page is small, because lock documents
+ * may be large and a caller may stop early. The server returns fewer documents if the page would exceed 16 MB.
  */
 const PAGE_SIZE = 100;
 

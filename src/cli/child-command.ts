@@ -16,7 +16,7 @@ const ZOMBIE_MS = 1_000;
 export interface ChildOptions {
   /** Variables that the command gets in addition to the environment of this process. */
   readonly env: NodeJS.ProcessEnv;
-  /** The time from SIGTERM to SIGKILL, in ms. */
+  /** The time from the first SIGTERM or SIGHUP to SIGKILL, in ms. */
   readonly killAfterMs: number;
 }
 
@@ -28,7 +28,10 @@ export interface ChildOptions {
  * own, and signals go to the whole group: a shell and what the shell started end together.
  */
 export class ChildCommand {
-  /** Resolves with the exit code when the command has ended; after `stop`, when its process group has ended too. */
+  /**
+   * Resolves with the exit code when the command has ended. After `stop`, it also waits for the process group that the
+   * command led, for at most `killAfterMs` and `ZOMBIE_MS`.
+   */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
   readonly #leadsGroup: boolean;

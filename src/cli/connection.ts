@@ -30,7 +30,7 @@ const SOCKET_MS = 30_000;
  */
 const DRAIN_MS = 3_000;
 
-/** How long a command waits until its provider is closed, and then until its client is closed, in ms. */
+/** The longest wait for the close of the provider, and again for the close of the client, in ms. */
 const CLOSE_MS = 5_000;
 
 /** A connected client with one provider. Its disposal closes both. */

@@ -9,10 +9,10 @@ import type { Session } from './connection.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
 
-/** How long one check may take at the server, in ms. */
+/** How long one command of a check may take at the server, in ms. */
 const BOUND = { maxTimeMS: 5_000 } as const;
 
-/** The oldest server that the library supports. */
+/** The major version of the oldest server that the library supports. */
 const LEAST_SERVER = 5;
 
 /** Without the actions in `NEEDED`, no lock works. Without those in `USEFUL`, locks work less well. */

@@ -7,7 +7,10 @@ import { shownDuration } from './values.js';
 
 const MEMBER_MS = 3_000;
 
-/** The default of `clockAllowanceMs`: at a failover, the clocks of two members may differ by as much. */
+/**
+ * The default of `clockAllowanceMs` for leases of at least 10 s: at a failover, the clocks of two members may differ by
+ * as much.
+ */
 const ALLOWANCE_MS = 1_000;
 
 /**

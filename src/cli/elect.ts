@@ -13,7 +13,7 @@ export interface ElectOptions extends CommonOptions {
   readonly observe?: boolean | undefined;
 }
 
-/** Leads for one term while a command runs, or prints the leaders. */
+/** Leads for one term, while a command runs or until a signal. With `--observe`, prints the leaders instead. */
 export async function elect(
   name: string,
   options: ElectOptions,
@@ -46,7 +46,7 @@ async function lead(
   const election: LeaderElection = locks.createLeaderElection(name, {
     value,
     leaseMs,
-    // The election keeps the seat until this promise settles, so no other candidate leads while the command runs.
+    // The election gives the seat back only after this promise has settled, that is, after the command has ended.
     onElected: (term: LockHandle) => {
       const done = doGuarded({ hold: term, command, killAfterMs, onLoss: 'kill', interruption, output });
       begin?.(done);

@@ -12,14 +12,15 @@ export interface GuardedWork {
   /** The command with its arguments; `undefined`: this process holds the lock until a signal comes. */
   readonly command: readonly string[] | undefined;
   readonly killAfterMs: number;
-  /** `warn`: the command goes on after a loss. */
+  /** After a loss or a revocation, `kill` ends the command, and `warn` lets it go on. */
   readonly onLoss: 'kill' | 'warn';
   readonly interruption: Interruption;
   readonly output: Output;
 }
 
 /**
- * Runs until the command has ended; without a command, until a signal or the loss of the hold. Releases nothing.
+ * Runs until the command has ended. Without a command, runs until a signal comes or the hold is lost or revoked.
+ * Releases nothing.
  *
  * @throws The reason of the interruption, if a signal came before the work began. {@link CommandFailure} with 76, if
  *   the hold was lost or revoked before the work began.

@@ -28,8 +28,8 @@ export function rejectedBy(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * Catches the signals of this process while a command waits or holds a lock. A caught signal aborts `signal`, unless
- * `divert` was called before.
+ * Catches the signals of this process until its disposal. A caught signal aborts `signal`, unless `divert` was called
+ * before.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();

@@ -33,7 +33,7 @@ export async function* lockChanges(
   }
 }
 
-/** A text that is the same for two snapshots unless a holder, a waiter or the limit has changed. */
+/** A text that is the same for two snapshots unless the kind, the limit, a holder or a waiter has changed. */
 export function identityOf(snapshot: LockSnapshot | null): string {
   if (snapshot === null) return '';
   const { kind, limit, holders, waiters } = snapshot;

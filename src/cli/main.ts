@@ -64,7 +64,7 @@ async function main(argv: readonly string[]): Promise<number> {
 }
 
 /**
- * The arguments of this program, and the command after `--` if the program takes one. The parser cannot separate
+ * The arguments of this program, and the command after `--` if they call `run` or `elect`. The parser cannot separate
  * them: it takes `run -- make` for a `run` with the lock name `make` and without a command. A word after `--` that
  * begins with `-` is no command but a name, as in `run -- -x -- make`.
  */
@@ -98,7 +98,7 @@ function versionOfPackage(): string {
   return (JSON.parse(manifest) as { readonly version: string }).version;
 }
 
-/** Prints warnings as messages of this program. They contain names of locks, which Node.js would print unescaped. */
+/** Prints warnings as messages of this program. They may contain names of locks, which Node.js prints unescaped. */
 function showWarnings(): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ message }) => {

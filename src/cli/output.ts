@@ -78,8 +78,8 @@ export class Output {
   }
 
   /**
-   * Prints a message for people to stderr, one line for each text. A line break within a text is escaped, because labels
-   * of other processes may have some.
+   * Prints a message for people to stderr, one line for each text. A line break within a text is escaped, because
+   * labels of other processes may have some.
    */
   say(...texts: readonly string[]): void {
     const lines = texts.map((text) => shownText(withoutSecrets(text, this.#secrets)));

@@ -27,7 +27,7 @@ import type { WaitOptions } from './wait.js';
 
 /** What the definitions of the commands need of the process that runs a command. */
 export interface Host {
-  /** The command after `--`; `undefined` if there is no `--`. */
+  /** The words after the `--` that begins a command; `undefined` if there is no such `--`. */
   readonly command: readonly string[] | undefined;
   /** Carries out the call of a command. The call resolves with an exit code. */
   readonly act: (call: () => Promise<number>) => Promise<void>;

@@ -23,7 +23,7 @@ export interface RunOptions extends CommonOptions {
   readonly command?: string | undefined;
 }
 
-/** Holds a lock while a command runs. */
+/** Holds a lock while a command runs; without a command, until a signal. */
 export async function run(
   name: string,
   options: RunOptions,
@@ -50,7 +50,7 @@ export async function run(
     hold = await acquire(session.locks, name, options, request);
   } catch (error) {
     if (exitCodeOf(error) !== EXIT.busy) throw error;
-    // With -E 0, a busy lock is no failure: cron sends a mail if anything is printed.
+    // With -E 0, a busy lock is no failure, and nothing is printed: cron would send every printed text as a mail.
     if (options.conflictExitCode === EXIT.ok) return EXIT.ok;
     throw new CommandFailure(options.conflictExitCode, (error as Error).message, { cause: error });
   }

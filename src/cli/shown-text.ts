@@ -1,11 +1,11 @@
 /**
- * Characters that could change what a terminal shows: control characters with escape sequences, and the invisible
- * characters of Unicode, such as those that reverse the direction of a text. Names and labels come from any process
- * that may write to the collection.
+ * Characters that could change what a terminal shows: control characters, with which escape sequences begin, and the
+ * invisible characters of Unicode, such as those that reverse the direction of a text. Names and labels come from any
+ * process that may write to the collection.
  */
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** The text with every hostile character as an escape, so that it fits a line and shows what is stored. */
+/** The text with every hostile character as an escape, so that it stays in one line and shows what is stored. */
 export const shownText = (text: string): string =>
   text.replaceAll(HOSTILE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 

@@ -73,7 +73,7 @@ async function frame(session: Session, prefix: string | undefined): Promise<Line
   }
 }
 
-/** The locks with the most waiters first, then those that are held, each by name. */
+/** All locks, those with more waiters first. With equal numbers, held locks come before free ones, then by name. */
 async function busiest({ locks }: Session, prefix: string | undefined): Promise<readonly LockSnapshot[]> {
   const all: LockSnapshot[] = [];
   for await (const snapshot of locks.list({ prefix })) all.push(snapshot);

@@ -92,7 +92,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   return bytes > MAX_BODY_BYTES ? null : Buffer.concat(parts);
 }
 
-/** Matches a host that leaves the other parts of a URL as they are. */
+/** Matches a host without characters that begin or end another part of a URL. */
 const HOST = /^[^\s/\\?#@]+$/;
 
 /** Makes the request for the handler; `undefined` if the client sent no legal URL, host or method. */

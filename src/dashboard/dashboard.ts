@@ -19,8 +19,9 @@ export interface DashboardOptions {
   allowRevoke?: boolean | undefined;
   /**
    * Decides whether a request is answered. The function is called for each request to a path of the page, also for the
-   * events and for revocations. A request that another origin made gets 403 without this call. If the function returns
-   * false or throws, the answer is 403. Default: every request is answered.
+   * events and for revocations. A request whose `Origin` is not that of its own URL gets 403 without this call. So does
+   * a request for the events or a revocation if the browser says that a page of another origin made it. If the function
+   * returns false or throws, the answer is 403. Default: every request is answered.
    */
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
@@ -39,9 +40,10 @@ const MAX_FILTER = 1_024;
  *
  * Guaranteed: the handler reads the collection, and writes only to revoke, if `allowRevoke` is true. All viewers share
  * one change stream. If there is no change stream, the handler reads all locks again and again, and the page says so.
- * The stream and the reads end one second after the last viewer has left, and with `close()` of the provider. Without
- * viewers, the handler sends nothing to the server. A slow viewer takes no more memory than a fast one. At most 100
- * viewers are served at the same time; the next one gets 503.
+ * The stream and the reads end one second after the last viewer has left, and with `close()` of the provider. After
+ * that, the handler sends only revocations to the server, until the next viewer comes. A slow viewer takes no more
+ * memory than a fast one. At most 100 viewers are served at the same time. The next one gets 503, or an empty stream
+ * if it asked before the hundredth was counted.
  *
  * A request with an `Origin` other than that of its own URL gets 403. So behind a proxy, the URL of the request has to
  * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
@@ -52,7 +54,7 @@ const MAX_FILTER = 1_024;
  * seconds ago: the handler searches the locks less often, so that the searches take at most about a fifth of the time
  * of the process.
  *
- * @returns The handler. It does not reject.
+ * @returns The handler. It rejects only if the body of a revocation cannot be read.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function dashboard(locks: LockProvider, options?: DashboardOptions): DashboardHandler {

@@ -98,7 +98,7 @@ export class LiveBoard implements Attachment {
     return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
   }
 
-  /** Ends all viewers. Resolves when the change stream is closed. */
+  /** Ends all viewers. Resolves when the change stream is closed, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.#end();
     await this.#feed.close();

@@ -53,7 +53,7 @@ export class LockFeed {
   readonly #stream: StreamSupervisor;
   readonly #isDirty = new Set<string>();
   #over: AbortController | undefined;
-  /** Ends the present pause. */
+  /** Ends the part of a pause after `READ_EVERY_MS`. */
   #nap = new AbortController();
   #state: BoardState = 'connecting';
   /** Why the change stream was refused; `undefined` if it was not. While this is set, the feed polls. */
@@ -67,7 +67,7 @@ export class LockFeed {
    */
   #aheadMs: number;
 
-  /** @param changed - Called after each change of the board or of the state. */
+  /** @param changed - Called when there may be something new to show. */
   constructor(
     context: StreamContext,
     inspector: Pick<Inspector, 'readStored' | 'pageStored'>,
@@ -138,7 +138,7 @@ export class LockFeed {
     this.#isDirty.clear();
   }
 
-  /** Ends for good. Resolves when the server's cursor is closed. */
+  /** Ends for good. Resolves when the server's cursor is closed, at the latest after `storeTimeoutMs`. */
   async close(): Promise<void> {
     this.stop();
     await this.#stream.close();

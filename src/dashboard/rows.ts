@@ -96,7 +96,7 @@ function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Sto
   }));
 }
 
-/** The next instant, if one is stored that is after the last claimed one. The stored `next` may have any type. */
+/** The stored `next`, if it is after the last claimed instant; otherwise `null`. It may be stored as any type. */
 function nextOf(run: StoredClaim['run'], instant: Date): number | null {
   const next: unknown = run?.next;
   return next instanceof Date && next > instant ? next.getTime() : null;

@@ -8,8 +8,8 @@ import type { Clock } from '../clock.js';
 const ROUNDS_PER_VIEW = 5;
 
 /**
- * A view that no viewer has asked for during this time, in ms, is forgotten. A viewer that asks for it later gets a new
- * view.
+ * When the board changes, a view that no viewer has asked for during this time, in ms, is forgotten. A viewer that
+ * asks for it after that gets a new view.
  */
 const KEEP_MS = 10_000;
 
@@ -33,7 +33,7 @@ export class Views<V> {
     this.#clock = clock;
   }
 
-  /** Returns the view of the filter. A view that is new or due is made by `make`. */
+  /** Returns the view of the filter. Calls `make` if no view is kept, or an outdated one has been kept long enough. */
   of(filter: string, make: () => V): V {
     const nowMs = this.#clock.nowMs();
     const known = this.#kept.get(filter);

@@ -56,7 +56,7 @@ export interface JobRow extends Row {
   readonly last: {
     readonly firedAt: number;
     readonly by: string;
-    /** `unknown`: the process has not stored how the run ended. */
+    /** `unknown`: no outcome is stored and the term of the run is over, or an unforeseen outcome is stored. */
     readonly outcome: 'running' | 'completed' | 'failed' | 'missed' | 'unknown';
     readonly durationMs: number | null;
   } | null;
@@ -89,7 +89,7 @@ export interface BoardMessage {
   readonly state: BoardState;
   /** Why the state is `polling`; absent in every other state. */
   readonly why?: string | undefined;
-  /** The server's time at the sending. */
+  /** The estimated time of the MongoDB server when the message was made. */
   readonly now: number;
   readonly mayRevoke: boolean;
   readonly totals: Totals;

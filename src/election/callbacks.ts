@@ -21,7 +21,7 @@ export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
-  /** The work that is running: of the present term or, between two terms, of the last one. */
+  /** What is running: the work of the present or the last term, and `vacate` and `onDeposed` at its end. */
   readonly #works = new Set<Promise<void>>();
   /** The running work of each worker, by the worker's name. The worker may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
@@ -98,7 +98,10 @@ export class Callbacks {
     return vacated;
   }
 
-  /** Resolves when the work that is running now has ended, and the `onDeposed` that follows this work has ended. */
+  /**
+   * Resolves when the work that is running now has ended. If `deposed` was called before, also waits for the
+   * `onDeposed` of that call.
+   */
   async ended(): Promise<void> {
     await Promise.all(this.#works);
   }
@@ -123,8 +126,8 @@ export class Callbacks {
   }
 
   /**
-   * Starts the work. The result resolves when the work has ended. The result is `undefined` if the work returned no
-   * promise, and so is over already.
+   * Starts the work. The result resolves when the work has ended. The result is `undefined` if the work threw or
+   * returned no promise, and so is over already.
    */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {

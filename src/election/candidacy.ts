@@ -23,8 +23,8 @@ export interface CandidacyParts extends Omit<TermParts, 'context'> {
 }
 
 /**
- * The pauses before a candidate queues again after one or more terms in a row in which `onElected` failed. During a
- * pause, another candidate can lead.
+ * The pauses before a candidate queues again after one or more terms in a row that it gave up because `onElected`
+ * failed. During a pause, another candidate can lead.
  */
 const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 

@@ -29,8 +29,8 @@ import { electionWarnings } from './unheard-errors.js';
  * - `stopped`: the candidate does not stand for election. → `campaigning`, by `start`.
  * - `campaigning`: the candidate is in the queue, or queues soon: after the work of its last term, or after a pause. →
  *   `leading`, when the candidate is elected; → `stopping`, by `stop`; → `stopped`, if its first request fails.
- * - `leading`: the candidate is in a term that has not begun to end. → `campaigning`, when the term ends other than by
- *   a stop; → `stopping`, by `stop`.
+ * - `leading`: the candidate is in a term that has not begun to end. → `campaigning`, when the term begins to end
+ *   other than by a stop; → `stopping`, by `stop`.
  * - `stopping`: `stop` was called; the candidate leaves the queue, or the work of its term ends. → `stopped`;
  *   `campaigning` follows at once if `start` was called after the last `stop`.
  *

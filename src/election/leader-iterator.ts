@@ -22,7 +22,8 @@ const MOVES: Moves<State> = {
 const END: Next = { done: true, value: undefined };
 
 /**
- * One iteration over leaders. It keeps each observed leader until the caller takes the leader by `next`.
+ * One iteration over leaders. It keeps the newest observed leaders, at most `MAX_UNREAD`, until the caller takes them
+ * by `next`.
  *
  * - `new`: nothing is observed. → `observing`, by the first `next`; → `over`, if the iteration is ended before.
  * - `observing`: a `next` resolves with the next leader. → `over`, when the caller or a signal ends the iteration.

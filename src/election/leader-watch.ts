@@ -25,8 +25,9 @@ interface Observed {
 
 /**
  * Reads the leaders for all observers of one provider, with one command for all observed elections. The leaders are
- * read when the change stream reports that a leader may have changed, and when the lease of a leader ends. While there
- * is no stream, and after a failed read, the leaders are read every `pollMs.max`.
+ * read when an election gets its first observer, when the change stream reports that a leader may have changed, and
+ * when the lease of a leader ends. While there is no stream, and after a failed read, the leaders are read every
+ * `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;
@@ -82,7 +83,7 @@ export class LeaderWatch {
     return this.#watch.isOpen;
   }
 
-  /** Called when the provider has closed, so every observer has ended. */
+  /** Called while the provider closes. Every observer has ended before this call. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#watch.close();

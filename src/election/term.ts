@@ -112,7 +112,7 @@ export class Term {
     return await this.#endResult;
   }
 
-  /** If the term is ending already, its work has at most `drainMs` from now on. */
+  /** Ends the term. If the term is ending already, its work has at most `drainMs` from now on. */
   stop(drainMs: number): void {
     if (this.#isEnding) void this.#hurry(drainMs);
     else this.#beginEnd({ why: 'stopped', drainMs, to: undefined });

@@ -90,8 +90,8 @@ const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
   );
 
 /**
- * The paths that a stage names as written. A stage that replaces the whole document names none, and needs no check: the
- * `$set` that `storing` appends puts the token into the new document.
+ * The paths that a stage sets or removes by name. A stage that replaces the whole document names no path, and needs no
+ * check: the `$set` that `storing` appends puts the token into the new document.
  */
 const writtenByStage = (stage: readonly Entry[]): readonly string[] =>
   stage.flatMap(([name, value]) => {

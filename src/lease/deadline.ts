@@ -21,8 +21,9 @@ export const earliestEnd = (lease: Lease, nowMs: number, sentAt: Moment): Moment
   after(sentAt, countedLeftMs(lease, nowMs));
 
 /**
- * The deadline of a lease or a place that lasts until `end`: the clock allowance before `end`. Until then, the server's
- * clock may gain the allowance on the clock of this process (bounds B1 and B2 in docs/guarantees.md).
+ * The deadline of a lease or a place that lasts until `end`: the clock allowance before `end`. So the lease or place
+ * is live until its deadline, even if the server's clock gains the allowance on the clock of this process meanwhile
+ * (bounds B1 and B2 in docs/guarantees.md).
  */
 export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): Moment =>
   after(end, -clockAllowanceMs);
@@ -31,8 +32,8 @@ export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: L
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
 /**
- * Whether `leftMs` is at least a third of the lease. If not, the seat must be extended before another caller gets a
- * hold.
+ * Whether `leftMs` is at least a third of the lease. If not, the seat must be extended before a caller gets a hold of
+ * it.
  */
 export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
 

@@ -31,7 +31,9 @@ type Answer =
   /** The copy had no effect. */
   | { readonly failed: Error };
 
-/** The claim of one fire by this process: sent again under the same id until its outcome is known. */
+/**
+ * The claim of one fire by this process: sent again under the same id until its outcome is known or the time is up.
+ */
 export class FireClaim {
   readonly #context: AcquisitionContext;
   readonly #fire: Fire;

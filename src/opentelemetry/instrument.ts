@@ -41,13 +41,14 @@ const SCOPE = 'leasehold';
  * trace context in the field `traceparent` (55 bytes). If the process of the next hold is instrumented too, it links
  * the span of the next hold to this trace context.
  *
- * An error that a tracer, a meter or `groupOf` throws becomes a process warning, and changes nothing for the lock.
+ * An error that a tracer, a meter or `groupOf` throws changes nothing for the lock. It causes a process warning, at
+ * most one a minute.
  *
  * Not promised: one record for one lock if the same provider is instrumented twice. Each instrumentation records
  * everything.
  *
- * @returns A function that ends the instrumentation. Open spans then end without their result, the up-down counters
- *   return to zero, and nothing is recorded afterwards. May be called again.
+ * @returns A function that ends the instrumentation. Open spans then end without their result, the open requests and
+ *   holds are taken out of the up-down counters, and nothing is recorded afterwards. May be called again.
  * @throws `TypeError` for a wrong provider or a wrong option.
  */
 export function instrument(locks: Instrumentable, options?: InstrumentOptions): () => void {

@@ -16,8 +16,8 @@ const DURATIONS_S = [
 ];
 
 /**
- * The bucket boundaries of the share of a lease that is left at its extension. A third of a lease passes between two
- * extensions, so the normal share is about two thirds.
+ * The bucket boundaries of the share of a lease that is left at its extension. By default, a third of a lease passes
+ * between two extensions, so the normal share is about two thirds.
  */
 const SHARES = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 

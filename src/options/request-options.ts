@@ -22,7 +22,8 @@ export interface PrimitiveOptions {
   leaseMs?: number | undefined;
   /**
    * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
-   * seat is kept only while the provider knows that no other process waits, and never while the provider polls.
+   * seat is kept only while the provider knows that no other process waits (`passes` allows exceptions), and never
+   * while the provider polls.
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
    * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
@@ -35,9 +36,10 @@ export interface PrimitiveOptions {
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
-   * another process by at most `passes` holds of this provider. No such pass begins more than `keepMs` after this
-   * provider has heard of a waiter. The count starts anew after another process has had the seat. A reader-writer lock
-   * refuses a value above 0, because readers share a kept read only until a writer or an upgrade waits.
+   * another process by at most `passes` holds of this provider. Once this provider has the seat and knows of a waiter,
+   * such passes begin for at most `keepMs`. The count starts anew after another process has had the seat. A
+   * reader-writer lock refuses a value above 0, because readers share a kept read only until a writer or an upgrade
+   * waits.
    */
   passes?: number | undefined;
 }

@@ -21,8 +21,8 @@ interface Taken {
 }
 
 /**
- * The longest time, in ms, that a call waits for its releases. If the call is past its timeout, the time since the
- * timeout is subtracted.
+ * The longest time, in ms, that a call waits for its releases at one time. If the call is past its timeout, the time
+ * since the timeout is subtracted.
  */
 const GIVE_BACK_MS = 1_000;
 

@@ -173,7 +173,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // The provider may have closed in the same turn of the event loop as the grant. A closed provider extends no hold.
+    // `close` may have been called in the same turn of the event loop as the grant. From then on, no hold may begin.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);

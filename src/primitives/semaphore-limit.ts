@@ -21,8 +21,8 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
   reply.nowMs > notAfter.getTime();
 
 /**
- * What one semaphore object knows of the limit: the limit that the caller gave, until the first answer of the store,
- * and then the stored limit.
+ * What one semaphore object knows of the limit: the limit that the caller gave last, until an answer of the store
+ * shows the stored limit, and then the stored limit.
  */
 export class SemaphoreLimit {
   readonly #context: AcquisitionContext;

@@ -26,7 +26,8 @@ export interface Semaphore {
   readonly name: string;
 
   /**
-   * The limit as this object last saw it in the store; before the first answer, the limit given to `createSemaphore`.
+   * The limit as this object last saw it in the store or last set it with `resize`. Before both, the limit given to
+   * `createSemaphore`.
    */
   readonly limit: number;
 

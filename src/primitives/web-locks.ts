@@ -44,7 +44,7 @@ export interface WebLockInfo {
   readonly clientId: string;
 }
 
-/** What `query` shows: the locks of all processes. */
+/** What `query` shows: the reader-writer locks of all processes. */
 export interface WebLocksSnapshot {
   /** The holders. */
   readonly held: readonly WebLockInfo[];
@@ -65,8 +65,8 @@ export interface WebLocks {
    * lock aborts, and the request rejects with {@link LockLostError} instead of the result. If the callback fails, the
    * request rejects with the error of the callback.
    *
-   * As in the Web Locks API, a lock is not reentrant. A request inside the callback that could only wait for itself is
-   * rejected with a {@link DeadlockError} instead of waiting for ever.
+   * As in the Web Locks API, a lock is not reentrant. A request inside the callback that could only wait for the end of
+   * the callback is rejected with a {@link DeadlockError} instead of waiting for ever.
    *
    * @returns What `callback` gives, after the release.
    * @throws The reason of `signal` if it aborts before the grant; a `DOMException` named `NotSupportedError` for

@@ -172,9 +172,9 @@ export interface Claim {
 }
 
 /**
- * Claims an instant of a job for a process that does not lead. The first claim of an instant is applied. After that,
- * no other claim of this instant or of an earlier one is applied. If there is no document, the claim creates the
- * document of an election without a leader.
+ * Claims an instant of a job for a process that does not lead. At most one claim of an instant is applied. After
+ * that, no claim of an earlier instant is applied. If there is no document, the claim creates the document of an
+ * election without a leader.
  */
 export interface ClaimWithoutTerm {
   readonly type: 'claimWithoutTerm';

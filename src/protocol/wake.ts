@@ -124,8 +124,8 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 
 /**
  * A word that is never stored. For a group of leaves, the server answers only with the number of changed documents. If
- * all were changed, each leave gave back a lease. The committer then makes the answer to each leave itself, with this
- * word as its `wake`. The word has `?` in place of the token, which was not read.
+ * all were changed, each leave gave back a lease. The answer to each leave is then `counted` of its `FastPath`, which
+ * has this word as its `wake`. The word has `?` in place of the token, which was not read.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 

@@ -6,7 +6,7 @@ import type { ServerClock } from './server-clock.js';
  */
 const ARRIVAL_SLACK_MS = 100;
 
-/** The not-after if no copy can arrive, because none was sent or all have ended. Always in the past. */
+/** The not-after if no copy can arrive: none was sent, or none was lost and all have ended. Always in the past. */
 const NO_NOT_AFTER = (): number => -Infinity;
 
 const constant =

@@ -11,7 +11,8 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    * How time passes.
    *
    * - `real` (default): by the clock and the timers of this process.
-   * - `virtual`: by `advance` alone, except for the part of a millisecond that each message takes.
+   * - `virtual`: when `advance` is called. Without a call, time goes on only until the messages on their way have
+   *   arrived. A message takes less than a millisecond.
    * - another `MemoryReplicaSet`: the two sets have one time. Use it for the simulated deployments of a quorum.
    */
   time?: 'real' | 'virtual' | Other | undefined;

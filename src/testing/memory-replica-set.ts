@@ -32,15 +32,15 @@ export interface StepDownOptions {
   electionMs?: number | undefined;
   /**
    * Whether the primary is first cut off from the other members. Every write that no majority has is then rolled back,
-   * and the old primary goes on answering for a moment. Default: false.
+   * and the old primary goes on answering until shortly after the election. Default: false.
    */
   losesUnacknowledged?: boolean | undefined;
 }
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
- * needs no server and no driver. It knows the commands that the library sends. Any other command fails with an error
- * that names it.
+ * needs no server and no driver. It knows the commands that the library sends, and simple inserts and deletes. Any
+ * other command fails with an error that names it.
  *
  * In virtual time, a test decides when time passes, so a test of long waits takes milliseconds. A run with the same
  * seed has the same effects, if the code under test depends on nothing else that differs between runs.
@@ -153,7 +153,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Makes the primary step down. Another member is elected after `electionMs`.
+   * Makes the primary step down. Another member is elected after `electionMs`. While there is no primary, this call has
+   * no effect.
    *
    * @throws RangeError if `electionMs` is not from 0 to 315,360,000,000 (ten years).
    */

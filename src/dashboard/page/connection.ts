@@ -20,7 +20,7 @@ function addressOf(path: string, more: Readonly<Record<string, string>> = {}): s
 /** What the page does with the events. The first message of each connection has everything that is shown. */
 export interface Listener {
   received(message: BoardMessage, isFirst: boolean): void;
-  /** There is no connection to the server of the page. The next one is tried already. */
+  /** There is no connection to the server of the page. The page connects again by itself. */
   disconnected(): void;
 }
 

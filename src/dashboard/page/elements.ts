@@ -40,7 +40,7 @@ export function stored(text: string, attributes: Attributes = {}): HTMLElement {
   return element;
 }
 
-/** Writes the text of an element only if it differs, because the browser lays out the page again even after the same text. */
+/** Writes the text of an element only if it differs: the browser lays out the page again even for the same text. */
 export function write(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

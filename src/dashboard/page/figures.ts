@@ -21,7 +21,7 @@ export class Figures {
     }
   }
 
-  /** @param isCounting - Whether a change stream reports hand-overs and losses. */
+  /** @param isCounting - False without a change stream: hand-overs and losses are then not counted. */
   show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[], isCounting: boolean): void {
     const last = handOvers.slice(-AVERAGED_S);
     const rate = last.reduce((sum, value) => sum + value, 0) / Math.max(1, last.length);

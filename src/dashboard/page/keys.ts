@@ -35,7 +35,7 @@ function goBack(filter: HTMLInputElement, active: Element | null): void {
   } else if (active instanceof HTMLElement) active.blur();
 }
 
-/** Puts the focus on a row. Returns false for any other key, and if there are no rows. */
+/** Puts the focus on the row to which the key leads. Returns false if the key leads to no row. */
 function move(all: readonly HTMLButtonElement[], active: Element | null, key: string): boolean {
   const row = active?.closest('tr.details')?.previousElementSibling;
   const from = row?.querySelector('button.name') ?? active;

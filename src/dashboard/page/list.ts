@@ -35,7 +35,7 @@ const STILL_MS = 2_000;
  */
 const MAX_GONE = 50;
 
-/** A table whose rows follow the messages of the server. A message changes only the rows that it has. */
+/** A table whose rows follow the messages of the server. A message updates only the rows that it has. */
 export class List<R extends Row> {
   readonly #kind: ListKind<R>;
   readonly #section: HTMLElement;

@@ -1,4 +1,4 @@
-// The page of the dashboard. It shows what the server sends, and computes nothing but ages.
+// The page of the dashboard. It shows what the server sends. The server filters, sorts and counts the locks.
 
 import type { BoardMessage, JobRow, LockRow } from '../wire.js';
 import { Connection, postRevocation } from './connection.js';

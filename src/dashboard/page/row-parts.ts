@@ -18,7 +18,7 @@ export class Ticking {
   }
 }
 
-/** A cell of the table. `label` stands before it where there is no room for columns. */
+/** A cell of the table. Where there is no room for columns, `label` stands before a cell of the kind `number`. */
 export const cell = (label: string, kind = ''): HTMLTableCellElement =>
   make('td', { role: 'cell', 'data-label': label, class: kind });
 

@@ -28,9 +28,12 @@ export type Asked =
 
 export interface AskingObserver {
   isWanted(): boolean;
-  /** Called with each reply that shows a document. */
+  /** Called with each reply to the request that shows a document. */
   note(reply: Reply): void;
-  /** Called each time the outcome is unknown: the store did not answer, or its answer does not tell the outcome. */
+  /**
+   * Called each time the outcome is unknown while `isWanted` returns true: the store did not answer, or its answer
+   * does not tell the outcome.
+   */
   trouble(error: unknown): void;
 }
 

@@ -32,8 +32,8 @@ export class Attempt {
   }
 
   /**
-   * Whether the document may have this attempt. True from the first sending until a reply, a refusal or a withdrawal
-   * shows that the document does not have it.
+   * Whether the document may have this attempt. True from the first call of `ask` until the process knows that the
+   * document does not have the attempt.
    */
   get mayBeStored(): boolean {
     return this.#mayBeStored;

@@ -21,7 +21,7 @@ export interface Wanted {
    */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
-  /** Called each time the outcome of the request is unknown. */
+  /** Called each time the outcome of the request is unknown and the request will be repeated. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 

@@ -64,8 +64,8 @@ function checkLater(signal: AbortSignal): void {
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
  * While the signal is reachable, so is everything that `changed` refers to.
  *
- * Once code has derived another signal from the signal, the signal counts as heard for ever. If `canDetectListeners` is
- * false, every signal counts as heard from the beginning and for ever.
+ * Once `AbortSignal.any` has added its field to the signal, the signal counts as heard for ever. If
+ * `canDetectListeners` is false, every signal counts as heard from the beginning and for ever.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   if (canDetectListeners) return watched(changed);
@@ -94,7 +94,7 @@ export function followSilently(signal: AbortSignal, controller: AbortController)
   signal.addEventListener('abort', onAbort, { once: true });
 }
 
-/** Whether `HeardSignal` notices every way of listening in this runtime. Tried once, when the module is loaded. */
+/** Whether `HeardSignal` notices these three ways of listening in this runtime. Tried once, at the module's load. */
 const canDetectListeners: boolean = isHeardBy(
   (signal) => {
     signal.addEventListener('abort', () => undefined);

@@ -97,7 +97,7 @@ export class Holds implements HandleHolds, SeatListener {
     if (seat !== undefined) await this.#confirm(seat);
   }
 
-  /** Called when the collection was dropped or renamed: confirms all seats now, not only when they are due. */
+  /** Called when the collection was dropped or renamed: confirms all seats without waiting until they are due. */
   confirmAll(): void {
     this.#monitor.confirmAll();
   }
@@ -133,7 +133,7 @@ export class Holds implements HandleHolds, SeatListener {
 
   /**
    * Ends the hold without giving its seat back: the lease is not extended any more, and stays stored until it expires
-   * or a later operation ends it. For the work of a leader that outlives the term, and before a hand-over.
+   * or a later operation ends it. For a term whose work outlives its drain, and before a hand-over.
    */
   letExpire(hold: Hold): void {
     if (!hold.release()) return;

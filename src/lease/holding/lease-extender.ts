@@ -129,8 +129,8 @@ export class LeaseExtender {
 }
 
 /**
- * The share of the lease that is left when the answer comes; none for a seat that was given up meanwhile, or whose lease
- * is being revoked and so is not extended. Called before the answer extends the lease.
+ * The share of the lease that is left when the answer comes; none for a seat that was given up meanwhile, or whose
+ * lease is being revoked and so is not extended. Called before the answer extends the lease.
  */
 function leftOf(seat: Seat): ObservedExtension['leases'] {
   if (seat.isGivenUp || seat.revocation !== undefined) return [];

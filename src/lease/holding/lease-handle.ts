@@ -15,7 +15,7 @@ import type { LockHandle } from './lock-handle.js';
 import { lossError, requestOf } from './loss.js';
 import type { Standing } from './loss.js';
 
-/** What a handle needs of its hold. The hold is one lease, or a majority of several in a quorum. */
+/** What a handle needs of its hold. A hold relies on one lease or, in a quorum, on a majority of several leases. */
 export interface Held {
   readonly name: string;
   readonly id: string;
@@ -58,8 +58,8 @@ export const inFacts = ({ remainingMs, why }: Standing): object => ({
 });
 
 /**
- * The handle that a caller gets. The library keeps a strong reference to a handle only while code listens to one of its
- * signals.
+ * The handle that a caller gets. The hold keeps a strong reference to its handle only while code listens to one of the
+ * handle's signals.
  */
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;

@@ -93,8 +93,9 @@ export class LeaseMonitor {
   }
 
   /**
-   * Asks the server about one seat now, and extends it. The answer comes from a batch that is sent after this call: a
-   * batch in flight may have read the document before the change that the caller asks about.
+   * Asks the server about one seat as soon as a batch may start, and extends the seat. The answer comes from a batch
+   * that is sent after this call: a batch in flight may have read the document before the change that the caller asks
+   * about.
    */
   confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);

@@ -42,6 +42,7 @@ export interface Hold extends AsyncDisposable {
   /**
    * Releases the lock. The same update grants the lock to the next waiters, unless the provider keeps the seat
    * (`keepMs`). Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls return the same result.
+   * On the term of a leader, `release` ends the term as `LeaderElection.resign` does, and waits for its work.
    *
    * @returns Whether the lock was still held, as far as is known. If the store does not answer in time, the release
    *   goes on in the background, and the lease ends by its expiry at the latest.

@@ -9,7 +9,7 @@ const MAX_RETRY_MS = 500;
 
 /**
  * One answer for all callers that have asked about a seat since its last batch was sent. The next batch with the seat
- * gives it, or the end of the seat, with `LOST`.
+ * gives the answer. If the seat ends before that batch is sent, the answer is `LOST`.
  */
 export interface PendingAnswer {
   readonly answered: Promise<Confirmation>;
@@ -84,7 +84,7 @@ export class WatchedSeat implements Due {
     return Math.max(this.#nextExtensionMs(), nowMs + extendEveryMs / 2);
   }
 
-  /** `extendEveryMs` after the last answer that moved the deadline, but not before now. */
+  /** `extendEveryMs` after the instant at which the lease last had its full length, but not before now. */
   #nextExtensionMs(): number {
     const { clock, deadlineMs, grant } = this.seat;
     const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;

@@ -245,7 +245,7 @@ export class CachedLock implements Cached {
     for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
-      // A semaphore object that has not yet compared its limit with the stored limit must ask the server.
+      // With `throw` or `resize`, a semaphore object that does not know the stored limit yet must ask the server.
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);

@@ -226,7 +226,10 @@ export class CachedReads implements Cached {
     this.#context.changed(this);
   }
 
-  /** Lets the waiting readers share the seat. If no read is on its way to the server, the first waiting reader asks. */
+  /**
+   * Lets the waiting readers share the seat. If no read of this process is in flight or in the queue on the server, the
+   * first waiting reader asks the server.
+   */
   #serveQueue(): void {
     const seat = this.#shared;
     while (seat !== undefined && this.#queue.length > 0 && this.#mayShare(seat)) {

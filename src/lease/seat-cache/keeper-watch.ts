@@ -41,7 +41,8 @@ export interface KeeperSurroundings {
  * The keeper relies on each read for two seconds, so that the next caller of a kept seat need not ask the server. That
  * caller makes the keeper near again. A keeper of more than `MOST_READ` locks stays near.
  *
- * A near keeper reads, too: once a second while its stream is opening, and once after each opening.
+ * A near keeper reads, too: once a second while its stream is opening, once after each opening, and before it becomes
+ * far.
  */
 export class KeeperWatch {
   readonly #surroundings: KeeperSurroundings;
@@ -51,8 +52,8 @@ export class KeeperWatch {
   #isNear = false;
   #usedAtMs = -Infinity;
   /**
-   * Until this instant the process goes on listening although its last seat has ended. A later caller's seat can be
-   * kept only if the stream was open before that caller's request.
+   * After its last seat has ended, the process goes on listening at least until this instant. A later caller's seat
+   * can be kept only if the stream was open before that caller's request.
    */
   #missedUntilMs = -Infinity;
   #isReading = false;

@@ -52,10 +52,11 @@ export class OtherWaiters {
 
   /**
    * Called when the answer to a request that was sent at `sinceMs` shows a lease of this process, and no waiter of
-   * another process. No effect if a notice of a waiter came after `sinceMs`: the notice may be newer than the answer.
+   * another process. No effect if a notice of a waiter came after `sinceMs`: the notice may be newer than the answer,
+   * also if the state has become `unknown` since.
    */
   noneSeen(sinceMs: number): void {
-    if (this.#state === 'waiting' && sinceMs < this.#waitingSinceMs) return;
+    if (sinceMs < this.#waitingSinceMs) return;
     this.#state = 'none';
     this.#noneSinceMs = sinceMs;
   }

@@ -277,8 +277,8 @@ export class LockWaits {
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // If little of a lease is left, a grant is normally confirmed by a look (E7). This grant comes from a look, so it
-        // is accepted in any case.
+        // If little of a lease is left, a look normally confirms the grant (E7). This grant comes from a look, so it is
+        // accepted in any case.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {

@@ -3,8 +3,8 @@
  *
  * An open change stream costs the server about 30 µs of processor time for every write in the whole replica set, so a
  * process that waits must not listen for ever. A wait is *near* if its turn may come soon: it is the head of its queue,
- * or its queue has moved lately. All other waits are *far*. A process without a near wait, and without a kept seat in
- * use, reads its places once a second. The process listens again as soon as it sees a queue move.
+ * or its queue has moved lately. All other waits are *far*. A process that has no near wait and is no near keeper reads
+ * its places once a second. The process listens again as soon as it sees a queue move.
  */
 
 /** What is known of the waits of this process for one lock. */

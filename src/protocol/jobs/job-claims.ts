@@ -41,7 +41,7 @@ export interface StoredClaim {
   readonly run?: StoredRun;
 }
 
-/** The last run of a job. A run without an outcome goes on, or its process could not store how the run ended. */
+/** The last run of a job. A run without an outcome goes on, or nobody has stored how the run ended. */
 export interface StoredRun {
   readonly instant: Date;
   /** The server time of the claim. */

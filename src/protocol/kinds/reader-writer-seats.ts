@@ -97,7 +97,7 @@ export const readerWriterSeats: SeatRules = {
   entersOne: false,
   mayOvertake: false,
   // An upgrade is a grant that copies the lease of the reader field by field. So this list also has fields that only a
-  // lease has: the upgraded lease would lose any other field.
+  // lease has. Without them in the list, the upgraded lease would lose them.
   ownFields: ['mode', 'keeps', 'change', 'firstToken', 'ending', 'endingWhy'],
   lengthenedBy: null,
   vacant: () => ({ readers: [], writer: null, writerWaiting: false }),

@@ -73,7 +73,7 @@ const queueWithout = (id: string): Expression =>
   when(isQueued(id), filter('$queue', { $ne: ['$$this.k', idText(id)] }), '$queue');
 
 /**
- * Puts the request at the end of the queue. The queue stays as it is in these cases: the document may not be changed,
+ * Puts the request at the end of the queue. The request is not queued in these cases: the document may not be changed,
  * the id has a lease or a place already, the request comes after its not-after, the lock is full, or a condition of
  * the kind of lock or one of `conditions` is not met.
  */
@@ -140,7 +140,10 @@ const EXTENDED: Expression = merge('$$this', {
   v: merge('$$this.v', { expiresAt: leaseFromNow('$$this.v.expiresAt', '$$this.v.leaseMs') }),
 });
 
-/** Goes over the queue only once, however many places are extended. A process may have thousands of places. */
+/**
+ * Goes over the queue a fixed number of times, however many places are extended. A process may have thousands of
+ * places.
+ */
 const queueWithExtended = (ids: readonly string[]): Expression =>
   bind(
     { marks: bind({ marks: marked({ $arrayToObject: '$queue' }, ids) }, '$$marks.v') },

@@ -89,8 +89,8 @@ function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
 
 /**
  * Makes the document out of the state. `purgeAt` only rises, so that no live lease is purged (E11). The new value
- * covers the requests and extensions of these operations. The stored value covers the leases and waiters that were
- * there before.
+ * covers the requests, extensions and claims without a term among these operations. The stored value covers the leases
+ * and waiters that were there before.
  */
 function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);

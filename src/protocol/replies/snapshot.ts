@@ -22,14 +22,14 @@ export interface LeaseInfo {
   /**
    * Present only if the process may keep the seat between its callers (`keepMs`): how many tokens beyond `token` are
    * reserved for further callers of the process. For a read, the number is always 1, and no token is reserved, because
-   * all callers share `token`. The other fields of the lease are those of the first caller.
+   * all callers share `token`. `id`, `token`, `why` and `acquiredAt` are those of the first caller.
    */
   readonly keeps?: number | undefined;
   /** Election only: the candidate that leads. */
   readonly candidateId?: string | undefined;
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
-  /** When the lease was granted. */
+  /** When the lease was granted; after an upgrade, when the write was granted. */
   readonly acquiredAt: Date;
   /**
    * The time of the last extension. If the lease was never extended, this is the time at which the place of the

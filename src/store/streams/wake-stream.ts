@@ -82,7 +82,7 @@ export class WakeStream {
     return this.#stream.openedAtMs;
   }
 
-  /** Opens the stream at once, or closes it after `lingerMs`. */
+  /** True: opens the stream, unless it is open or opening. False: closes it after `lingerMs`. */
   listen(listening: boolean, lingerMs = 0): void {
     if (listening) this.#stream.join();
     else this.#stream.leave(lingerMs);

@@ -33,8 +33,8 @@ export interface Answer {
   readonly wake: readonly string[];
   readonly reply: Reply | null;
   /**
-   * The server's time of the update, or of the read that followed it; `undefined` if there is no document, or if no
-   * read shows the time.
+   * The server's time of the update, or of the read that followed it; `undefined` if there is no document, or if a
+   * leave was confirmed without a read.
    */
   readonly nowMs: number | undefined;
   /** Whether the combiner sent the operation a second time, because a first copy may have been applied. */

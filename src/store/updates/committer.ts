@@ -15,8 +15,8 @@ import type { Outcome, Refused, Unknown } from '../outcome.js';
 const MAX_STATEMENTS = 64;
 
 /**
- * How many groups are normally in flight: while the server handles one group, the client makes the next one. With more
- * groups in flight, each would be smaller, and each statement would cost more.
+ * The most groups in flight while none of them is slow: while the server handles one group, the client makes the next
+ * one. With more groups in flight, each would be smaller, and each statement would cost more.
  */
 const USUAL_IN_FLIGHT = 2;
 
@@ -33,7 +33,7 @@ const BOUND_FACTOR = 20;
 /** While statements wait, another group starts this long after the last start, beside the groups in flight. */
 const SLOW_GROUP_MS = 50;
 
-/** The most groups in flight, slow ones included. A store that has stopped answering gets no more than these. */
+/** The most groups in flight, slow ones included. A store that has stopped answering gets no more at a time. */
 const MAX_IN_FLIGHT = 6;
 
 type Store = Pick<
@@ -60,9 +60,9 @@ interface Sent extends Statement {
  * operations come one by one, and go in groups. The *statement* of an operation is its fast path: a short update that
  * applies only if nobody else uses the lock. Only the first copy of an operation goes this way.
  *
- * While fewer than two groups are in flight, a statement is sent at once. A statement that goes alone is a
- * `findAndModify`, whose answer shows the document. Statements that come while two groups are in flight go together in
- * the next group: one command with up to 64 statements.
+ * While fewer than two groups are in flight, statements are sent at the end of the turn in which they come. A statement
+ * that goes alone is a `findAndModify`, whose answer shows the document. Statements that come while two groups are in
+ * flight go together in the next group: one command with up to 64 statements.
  *
  * The server counts the statements that changed their document. If the count is that of all statements, each was
  * applied, and a leave is confirmed without a read. In all other cases the committer reads the documents: a statement

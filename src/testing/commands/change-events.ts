@@ -4,7 +4,7 @@ import { DateValue, presentFields, sizeOf } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { isIdentical } from './identity.js';
 
-/** The event of each entry. An event is made once, and all cursors over the collection show the same object. */
+/** The event of each entry. It is made once, for all cursors over the collection. */
 const events = new WeakMap<Entry, DocumentValue>();
 
 /** The change event of one entry of the oplog; `undefined`: a stream over this collection does not show the entry. */
@@ -54,7 +54,7 @@ function fieldsOf({ id, before, after }: Write): ReadonlyMap<string, Value> {
   return event('update', [['updateDescription', difference]]);
 }
 
-/** The fields that differ, each with its whole value. */
+/** The fields that differ: the whole new values of those in `after`, and the names of the removed ones. */
 function differenceOf(before: DocumentValue, after: DocumentValue): DocumentValue {
   const updated = [...presentFields(after)].filter(([name, value]) => !isIdentical(before.get(name), value));
   const removed = [...presentFields(before)].map(([name]) => name).filter((name) => !after.has(name));

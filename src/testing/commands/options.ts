@@ -1,7 +1,7 @@
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { GivenCommand } from './command.js';
 
-/** The options that every command may have, and that have no effect in the simulation. */
+/** The options that every command may have. Only `maxTimeMS` of `getMore` has an effect in the simulation. */
 const WITHOUT_EFFECT: readonly string[] = [
   ...['maxTimeMS', 'comment', 'lsid', 'bypassDocumentValidation', 'hint', '$db', '$readPreference'],
 ];

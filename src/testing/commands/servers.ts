@@ -15,7 +15,7 @@ const PURGE_EVERY_MS = 60_000;
 const NOT_PRIMARY: Reply = failed(10_107, 'NotWritablePrimary', 'not primary');
 const DISCONNECTED: Reply = { type: 'disconnected', message: 'the connection was closed' };
 
-/** The servers of all members: they run commands, and end what is in flight when they stop. */
+/** The servers of all members: they run commands, and `disconnectAll` ends what is in flight. */
 export class Servers {
   readonly #set: ReplicaSet;
   readonly #time: Time;
@@ -42,7 +42,7 @@ export class Servers {
     return [...this.#servers.values()].reduce((sum, { cursors }) => sum + cursors.count, 0);
   }
 
-  /** Runs a command on the member of this address, and answers once. */
+  /** Runs a command on the member of this address. Calls `answer` at most once. */
   run(address: string, command: Command, answer: Respond): void {
     const member = this.#set.member(address);
     const server = member && this.#servers.get(member);

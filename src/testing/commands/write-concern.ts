@@ -1,7 +1,10 @@
 import type { Reply, Respond } from '../replica-set/reply.js';
 import type { Server } from './command.js';
 
-/** Answers a write at once, or when a majority has everything that this member has. */
+/**
+ * Answers a write. Without `isMajority`, the answer comes at once. Otherwise it comes when a majority has everything
+ * that this member has now, or when this member steps down or stops.
+ */
 export function respondToWrite(server: Server, isMajority: boolean, reply: Reply, respond: Respond): void {
   server.replicate();
   if (!isMajority) {
@@ -13,7 +16,10 @@ export function respondToWrite(server: Server, isMajority: boolean, reply: Reply
   });
 }
 
-/** The reply of a member that stepped down before a majority had the write. The write may stay or be rolled back. */
+/**
+ * The reply of a member that stepped down or stopped before a majority had the write. The write may stay or be rolled
+ * back.
+ */
 function withoutMajority(reply: Reply): Reply {
   if (reply.type !== 'answer') return reply;
   const writeConcernError = {

@@ -22,7 +22,7 @@ export class SimulatedChangeStream extends EventEmitter {
   readonly #collection: string;
   readonly #pipeline: readonly object[];
   readonly #maxAwaitMs: number;
-  /** The server's cursor; `undefined` until the first answer. */
+  /** The server's cursor; `undefined` before the first answer, and after the server has closed the cursor. */
   #cursor: { readonly id: number; readonly address: string } | undefined;
   #readable: Readable | undefined;
   #isClosed = false;

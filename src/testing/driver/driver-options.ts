@@ -35,7 +35,10 @@ export function refuseOtherEncoding(what: string, options: Options): void {
   }
 }
 
-/** Refuses every option that has no effect in the simulation, unless it has none in the driver either. */
+/**
+ * Refuses an option that `refuseOtherEncoding` refuses, and every option that is neither in `known` nor allowed for
+ * each method (`EVERYWHERE`) or each command (`refuseOtherOptions`).
+ */
 export function refuseUnlessKnown(what: string, options: Options, known: readonly string[]): void {
   refuseOtherEncoding(what, options);
   try {

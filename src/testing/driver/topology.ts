@@ -102,7 +102,10 @@ export class Topology {
     this.#description = { type: 'Unknown', servers: new Map() };
   }
 
-  /** Resolves with the address of the primary as soon as the monitors know one. */
+  /**
+   * Resolves with the address of the primary as soon as the monitors know one. Rejects after `SELECTION_TIMEOUT_MS`, or
+   * when the signal aborts.
+   */
   async primary(signal: AbortSignal | undefined): Promise<string> {
     const { clock } = this.#process;
     const endMs = clock.nowMs() + SELECTION_TIMEOUT_MS;

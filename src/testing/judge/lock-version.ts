@@ -5,7 +5,7 @@ export interface Version {
   readonly kind: LockKind;
   readonly fence: number;
   readonly leases: readonly Lease[];
-  /** The attempt that has the seat of the writer. */
+  /** The id of the attempt that has the seat of the writer; `undefined` if there is none. */
   readonly writer: string | undefined;
   readonly limit: number | undefined;
   /** The words of the update that wrote this version. */

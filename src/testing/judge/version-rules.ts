@@ -104,7 +104,7 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
 
 /**
  * Whether the transition of the election, which is the last `transitionMs` of a leader's lease, may have begun by the
- * server time `ms`. From then on, the leader's candidate may return.
+ * server time `ms`. From then on, the leader's candidate may return. After a lease that is ending, it may not.
  */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
@@ -136,7 +136,10 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
-/** No attempt is admitted before a waiter that was ahead of it and still waits. The queue keeps its order. */
+/**
+ * No attempt is admitted before a waiter that was ahead of it and still waits. Two candidates are exempt: one that
+ * returns, and one that the leader may have named. The queue keeps its order.
+ */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
@@ -244,7 +247,7 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
 
 /**
  * An update that queues a request of another process behind a kept lease, or that makes an upgrade wait, tells the
- * keeper by a word. The keeper hears of the waiter in no other way.
+ * keeper by a word. Without the word, the keeper may learn of the waiter late.
  */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
   const { before, after, wake } = step;

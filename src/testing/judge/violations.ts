@@ -22,7 +22,7 @@ export interface Violation {
 interface Judged {
   /** The newest version; `null` if there is no document. */
   document: StoredDocument | null;
-  /** The highest token so far. It outlives the document, because tokens rise for ever. */
+  /** The highest token given or reserved so far. A deletion of the document does not reset it. */
   lastToken: number;
 }
 

@@ -4,7 +4,10 @@ import type { DocumentValue, Value } from '../server/values.js';
 /** `database.collection` */
 export type Namespace = string;
 
-/** The text of an `_id`. Two ids have the same text if the server treats them as the same id. */
+/**
+ * The text of an `_id`, by which its document is found. Two ids that are strings, booleans, dates, object ids, or ints,
+ * longs and doubles up to 2^53, have the same text exactly if the server treats them as the same id.
+ */
 export function keyOf(id: Value | undefined): string {
   if (typeof id === 'string') return `s${id}`;
   if (typeof id === 'number' || typeof id === 'bigint') return `n${String(id)}`;

@@ -13,7 +13,7 @@ export interface Shaped<Compiled> {
   readonly parameters: readonly ParameterValue[];
 }
 
-/** The most steps in the cache. */
+/** When the cache has more steps than this, it is emptied. */
 const MAX_STEPS = 200_000;
 
 /**
@@ -58,10 +58,10 @@ export class Shapes<Compiled> {
   }
 }
 
-/** The marks: words of a shape that are no names. */
+/** The marks: the words of a shape that are no texts. */
 const [CONSTANT, PATH, ARRAY, END_OF_ARRAY, OBJECT, END_OF_OBJECT] = [0, 1, 2, 3, 4, 5] as const;
 
-/** A node in the tree of all shapes. Each word of a shape, a name or a mark, leads from one step to the next. */
+/** A node in the tree of all shapes. Each word of a shape, a text or a mark, leads from one step to the next. */
 class Step<Compiled> {
   compiled: Compiled | undefined;
   readonly #count: { steps: number };

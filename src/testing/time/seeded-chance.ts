@@ -1,7 +1,7 @@
 import { inSixDigits } from '../../chance.js';
 import type { Chance } from '../../chance.js';
 
-/** A stream of random numbers, by the generator sfc32. The seed decides all numbers. */
+/** A stream of random numbers, by the generator sfc32. The seed and the name of the stream decide all numbers. */
 export class SeededChance implements Chance {
   readonly seesCollections: boolean;
   #a: number;

@@ -16,7 +16,7 @@ export interface Time {
   advance(ms: number): Promise<void>;
   /** Resolves when nothing more can happen until time passes. */
   settle(): Promise<void>;
-  /** After this call nothing happens any more. */
+  /** After this call no timer fires, and no message arrives. */
   close(): void;
   /** Aborts at `close`. */
   readonly over: AbortSignal;

@@ -137,7 +137,10 @@ export class VirtualTime implements Time {
     return true;
   }
 
-  /** While a caller advances to an instant, nothing happens after that instant, so the clock stops exactly there. */
+  /**
+   * While a caller advances to an instant, no later event happens. So the clock shows exactly that instant when the
+   * caller goes on.
+   */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);
   }

@@ -41,7 +41,7 @@ export class DateValue {
   }
 }
 
-/** A decimal number: `sign` × `coefficient` × 10 ^ `exponent`, or one of the special values. */
+/** A decimal number: `coefficient` × 10 ^ `exponent`, negative if `isNegative`, or one of the special values. */
 export class Decimal {
   readonly kind: 'finite' | 'infinite' | 'nan';
   readonly isNegative: boolean;

@@ -70,7 +70,7 @@ export function addDecimals(a: Decimal, b: Decimal): Decimal {
   return rounded(signed(x + y, exponent));
 }
 
-/** The nearest decimal that the server can store. If two are equally near, the one with an even last digit. */
+/** The nearest decimal with at most 34 digits. If two are equally near, the one with an even last digit. */
 export function rounded(exact: Decimal): Decimal {
   const { isNegative, coefficient, exponent } = exact;
   const dropped = coefficient.toString().length - DIGITS;
@@ -93,7 +93,7 @@ export function truncated({ kind, isNegative, coefficient, exponent }: Decimal):
   return isNegative ? -size : size;
 }
 
-/** The text of a decimal. The text has an exponent if `exponent` is positive, or if the number is very small. */
+/** The text of a decimal. It has an exponent if `exponent` is positive, or if the number is nearer to 0 than 10^-6. */
 export function decimalText({ kind, isNegative, coefficient, exponent }: Decimal): string {
   const sign = isNegative ? '-' : '';
   if (kind === 'nan') return 'NaN';

@@ -140,7 +140,7 @@ function code(js: BsonObject): OtherValue {
 const bitsOf = ({ low = 0, high = 0 }: BsonObject): bigint =>
   (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
 
-/** A long that no JavaScript number holds exactly. It has the shape of the driver's `Long`. */
+/** A long below -2^53 or above 2^53, as a read returns it. It has the shape of the driver's `Long`. */
 class LongObject {
   readonly _bsontype = 'Long';
   readonly low: number;
@@ -206,7 +206,7 @@ class DecimalObject {
 
 const MAX_EXACT = 2n ** 53n;
 
-/** Decodes as the driver does if it promotes values: a long becomes a number if that number is exact. */
+/** Decodes as the driver does if it promotes values: a long from -2^53 to 2^53 becomes a number. */
 export function toDriver(value: Value): unknown {
   if (typeof value === 'bigint') {
     return value >= -MAX_EXACT && value <= MAX_EXACT ? Number(value) : new LongObject(value);
