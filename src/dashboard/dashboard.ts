@@ -54,7 +54,7 @@ const MAX_FILTER = 1_024;
  * seconds ago: the handler searches the locks less often, so that the searches take at most about a fifth of the time
  * of the process.
  *
- * @returns The handler. It rejects only if the body of a revocation cannot be read.
+ * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.
  */
 export function dashboard(locks: LockProvider, options?: DashboardOptions): DashboardHandler {

@@ -13,9 +13,9 @@ export async function revoke(locks: LockProvider, request: Request): Promise<Res
   // A browser lets a page of another site post a form without asking this server. Before the browser posts JSON for
   // that page, it asks this server by a preflight request, and the server refuses.
   if (type.trim().toLowerCase() !== 'application/json') return refusal(415, 'revoke takes application/json');
-  const text = await textWithin(request, MAX_BYTES);
-  if (text === null) return refusal(413, `revoke takes at most ${String(MAX_BYTES)} bytes`);
   try {
+    const text = await textWithin(request, MAX_BYTES);
+    if (text === null) return refusal(413, `revoke takes at most ${String(MAX_BYTES)} bytes`);
     const { name, ...options } = parsed(text);
     return json(200, await locks.revoke(name, options));
   } catch (error) {

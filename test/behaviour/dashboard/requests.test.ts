@@ -83,6 +83,18 @@ describe('the paths of a dashboard', () => {
     expect(await statusOf(get('/revoke'))).toBe(405);
   });
 
+  it('answers although the body of a revocation breaks off, or was read before', async () => {
+    const authorize = async (request: Request): Promise<boolean> => (await request.text()) !== '';
+    expect(await statusOf(served({ allowRevoke: true, authorize }).post({ name: 'x' }))).toBe(400);
+    const body = new ReadableStream({
+      pull: (controller) => {
+        controller.error(new Error('the client has gone'));
+      },
+    });
+    const streamed = { body, duplex: 'half' } as RequestInit;
+    expect(await statusOf(served({ allowRevoke: true }).post({ name: 'x' }, streamed))).toBe(500);
+  });
+
   it('answers events of a closed provider with 503', async () => {
     const { locks, get } = served();
     await locks.close();
