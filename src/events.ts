@@ -49,10 +49,7 @@ export interface ExtendedEvent extends AttemptEvent {
 export interface ReleasedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /**
-   * The time from the beginning of the hold to its release, in whole ms. Outside of a quorum, the wait for the store's
-   * answer to the release is included.
-   */
+  /** The time from the beginning of the hold to the call of the release, in whole ms. */
   readonly heldMs: number;
   /**
    * Whether the store has confirmed the release. Also true if the process keeps the seat, because nothing is sent then.

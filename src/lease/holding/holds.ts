@@ -104,16 +104,15 @@ export class Holds implements HandleHolds, SeatListener {
 
   async release(hold: Hold): Promise<boolean> {
     if (!hold.release()) return false;
-    const { seat } = hold;
+    const { seat, heldMs } = hold;
     if (this.#keep(seat)) {
       this.#observation.holdEnded(hold, 'released');
-      this.#report('released', { ...hold.event, heldMs: hold.heldMs, confirmed: true });
+      this.#report('released', { ...hold.event, heldMs, confirmed: true });
       return true;
     }
     this.#giveUp(seat);
     this.#observation.holdReleasing(hold);
     const left = await this.#boundedGiveBack(seat);
-    const { heldMs } = hold;
     if (left?.foundLease === false) {
       const why = this.#whyGone(seat, left);
       hold.setFoundGone(why);
