@@ -9,7 +9,6 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
  * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
  * store, or an `AggregateError` for several stores.
- *
  * `untilElected` also throws this error. It withdraws nothing: the candidate still stands for election.
  */
 export class AcquireTimeoutError extends LeaseholdError {
@@ -124,10 +123,7 @@ export class LockKindMismatchError extends LeaseholdError {
   }
 }
 
-/**
- * The hold cannot change its mode as asked: the present mode does not allow the change, or another change of mode is
- * in progress. The call that failed has changed nothing.
- */
+/** The present mode does not allow the change of mode, or another one is in progress. The failed call changed nothing. */
 export class LockModeError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_MODE';

@@ -15,7 +15,7 @@ export interface Quorum {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly report: Report;
-  /** What observers are told of the requests and holds of the provider; `undefined`: nothing. */
+  /** Tells observers of the requests and holds of the provider. If `undefined`, nobody is told. */
   readonly observation?: Observation;
   readonly closing: AbortSignal;
   readonly health: StoreHealth;

@@ -39,9 +39,9 @@ const PROJECTION: Fields = {
 };
 
 /**
- * Reads what is stored about the jobs of one election. Jobs that share an election read at the same moments: at the
- * beginning of a term, and when a run out of turn of one of them is requested. One command serves all jobs that read in
- * one turn of the event loop. So the cost grows with the number of jobs and not with its square.
+ * Reads what is stored about the jobs of one election. All its jobs read at the beginning of a term, and when a run out
+ * of turn of one of them is requested. One command serves all jobs that read in one turn of the event loop. So the cost
+ * grows with the number of jobs and not with its square.
  */
 export class JobReads {
   readonly #collection: LockCollection;
@@ -55,10 +55,7 @@ export class JobReads {
     this.#electionName = electionName;
   }
 
-  /**
-   * Resolves with `null` if there is no document; with `undefined` if the store does not answer or the document is
-   * corrupt.
-   */
+  /** Resolves with `null` if there is no document; with `undefined` if the read fails or the document is corrupt. */
   read(): Promise<JobsRead | null | undefined> {
     this.#next ??= endOfTurn(this.#clock).then(() => {
       this.#next = undefined;

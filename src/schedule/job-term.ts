@@ -19,7 +19,7 @@ export interface JobParts {
   readonly ledger: Pick<JobLedger, 'time' | 'read' | 'claim' | 'conclude'>;
   readonly clock: Clock;
   readonly tell: TellJob;
-  /** What observers are told of the runs; `undefined`: nothing. */
+  /** Tells observers of the runs. If `undefined`, nobody is told. */
   readonly observation?: Pick<Observation, 'isOn' | 'runStarted'> | undefined;
   readonly jobName?: string;
   /** Aborts when the job is stopped. The signal of the present run then aborts, too. */
@@ -56,8 +56,9 @@ export class JobTerm {
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Whether missed instants were claimed and no run has started since. If so, the next claim is for a run. Without this
-   * rule, if claims take long, each claim would find newly missed instants, and no run would ever start.
+   * Set when missed instants were claimed; cleared when a run starts, and when `#serve` resolves with false. If it is
+   * set, the next claim is for a run. Without this rule, if claims take long, each claim would find newly missed
+   * instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
   #isRunning = false;

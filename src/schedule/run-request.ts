@@ -54,8 +54,9 @@ export class RunRequest {
   }
 
   /**
-   * Sends the call until it is answered or the time is up. A repeat keeps the `until` of the first sending, except
-   * after the answer `late`. No copy takes effect after its `until`.
+   * Sends the call until the answer has the numbers of the calls or is an error, or until the time is up. After the
+   * answer `late`, the next copy gets a new `until`. Any other repeat keeps the `until` of the copy before it. No copy
+   * takes effect after its `until`.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */

@@ -23,8 +23,8 @@ export class TermClaims {
   readonly #abandoned = new AbortController();
   #last: Claimed | null = null;
   /**
-   * The server time at which the last claim began; a claim that is made during a run does not count. `Infinity` if the
-   * term has since spent time on anything but that claim and its run. Missed instants are reported with the cause
+   * The server time at which the last claim began; a claim that is made during a run does not count. `Infinity` before
+   * the first claim, and from a call of `interrupted` to the next claim. Missed instants are reported with the cause
    * `overrun` if the first of them is at this time or later.
    */
   #busySinceMs = Infinity;
@@ -52,8 +52,8 @@ export class TermClaims {
   }
 
   /**
-   * Called when the term has spent time on anything but a claim and its run. If an instant was missed meanwhile, the
-   * cause is not `overrun`.
+   * Called before the term reads the state of the job again, for example after a claim that was not granted. The cause
+   * of instants that are missed before the next claim is then not `overrun`.
    */
   interrupted(): void {
     this.#busySinceMs = Infinity;

@@ -12,8 +12,8 @@ import { troubleOf } from './trouble.js';
 
 export interface Sending {
   /**
-   * False only if no server was reachable at any time from the beginning of the call until now, according to the
-   * driver's monitors.
+   * False only if, according to the driver's monitors, no server was reachable at any time from the call of `sending`
+   * until now.
    */
   mayHaveBeenSent(): boolean;
 }

@@ -31,7 +31,7 @@ export class PurgeIndex {
     this.#report = report;
   }
 
-  /** Called at each grant if `createIndexes` is true. Before the first grant there is no document to purge. */
+  /** Called at each grant if `createIndexes` is true. */
   wanted(): void {
     const nowMs = this.#clock.nowMs();
     if (this.#timer !== undefined || nowMs < this.#nextTryMs) return;

@@ -56,7 +56,7 @@ export class DocumentWatch {
     });
   }
 
-  /** Whether the stream is open, for some of the watched documents at least. */
+  /** Whether the stream is open. It may not cover all watched documents yet. */
   get isOpen(): boolean {
     return this.#stream.state === 'streaming';
   }
