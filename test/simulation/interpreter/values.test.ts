@@ -32,6 +32,7 @@ const GIVEN: Document = {
   invalid: new Date(NaN),
   date: new Date(8.64e15),
   list: [undefined, 1, [null]],
+  listWithHole: Object.assign([1], { 2: 3 }),
   pattern: /^a.b/im,
   bytes: Buffer.from('ab'),
   map: new Map<string, unknown>([

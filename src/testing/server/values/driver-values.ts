@@ -34,7 +34,8 @@ const isIntegral = (js: number): boolean =>
   Number.isInteger(js) && js >= MIN_INT && js <= MAX_INT && !Object.is(js, -0);
 
 function fromObject(js: object): Value {
-  if (Array.isArray(js)) return js.map(substituted).filter(hasEncoding).map(fromDriver);
+  // The spread turns a hole into `undefined`. `filter` would leave the hole out.
+  if (Array.isArray(js)) return [...(js as unknown[])].map(substituted).filter(hasEncoding).map(fromDriver);
   return (Object.getPrototypeOf(js) === Object.prototype ? fieldsOf(js) : undefined) ?? fromSpecial(js);
 }
 
