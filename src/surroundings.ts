@@ -20,11 +20,14 @@ export const SURROUNDINGS: unique symbol = Symbol.for('leasehold.surroundings') 
 
 /** The surroundings of the process that uses this database: of the simulated process, or of the real one. */
 export function surroundingsOf(db: object | undefined): Surroundings {
-  const { [SURROUNDINGS]: simulated } = (db ?? {}) as { readonly [SURROUNDINGS]?: Surroundings };
-  const surroundings = simulated ?? systemSurroundings;
+  const surroundings = simulatedSurroundingsOf(db) ?? systemSurroundings;
   goBy(surroundings.over);
   return surroundings;
 }
+
+/** The surroundings of the simulated process that uses this database; `undefined` if the database is a real one. */
+export const simulatedSurroundingsOf = (db: object | undefined): Surroundings | undefined =>
+  (db as { readonly [SURROUNDINGS]?: Surroundings } | undefined)?.[SURROUNDINGS];
 
 const systemSurroundings: Surroundings = {
   clock: systemClock,

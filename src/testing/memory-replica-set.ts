@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { systemChance } from '../chance.js';
 import { goBy, keepAlive } from '../keep-alive.js';
 import { integer, number, wrongType } from '../options/checks.js';
-import { surroundingsOf } from '../surroundings.js';
+import { simulatedSurroundingsOf } from '../surroundings.js';
 import type { Surroundings } from '../surroundings.js';
 import { Servers } from './commands/servers.js';
 import type { Command } from './commands/command.js';
@@ -268,7 +268,8 @@ export class MemoryReplicaSet {
   }
 
   #clientOf(db: Db): SimulatedClient {
-    const client = this.#clients.get(surroundingsOf(db));
+    const process = simulatedSurroundingsOf(db);
+    const client = process && this.#clients.get(process);
     if (client === undefined) throw wrongType('db', 'a Db of this MemoryReplicaSet', db);
     return client;
   }

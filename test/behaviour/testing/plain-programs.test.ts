@@ -46,6 +46,24 @@ it.each(['real', 'virtual'])(
   },
 );
 
+it('a program ends after the close of its set, although the set refused a database of another deployment', async () => {
+  const { stdout } = await runToEnd(
+    inline(`
+      import { MemoryReplicaSet } from ${JSON.stringify(KIT)};
+      const set = new MemoryReplicaSet({ seed: 7 });
+      set.db();
+      void set.sleep(60_000);
+      try {
+        set.freeze({});
+      } catch ({ message }) {
+        console.log(message);
+      }
+      await set.close();
+    `),
+  );
+  expect(stdout).toMatch(/^db .*a Db of this MemoryReplicaSet.*\n$/);
+});
+
 it('a program stays alive while it awaits a call in a set, although an earlier set is closed', async () => {
   const { stdout } = await runToEnd(
     inline(`
