@@ -151,7 +151,7 @@ async function drawn(page: Page): Promise<string> {
   const { style, body, height } = await page.evaluate<Shown>(READ_PAGE);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
-    '<title>The dashboard: locks with holders and waiters, an election, and two jobs</title>',
+    '<title>The dashboard: locks with holders and waiters, three elections, and a job</title>',
     `<style><![CDATA[${style}]]></style>`,
     `<foreignObject width="${WIDTH}" height="${height}">${body}</foreignObject>`,
     '</svg>\n',

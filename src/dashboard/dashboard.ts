@@ -19,9 +19,9 @@ export interface DashboardOptions {
   allowRevoke?: boolean | undefined;
   /**
    * Decides whether a request is answered. The function is called for each request to a path of the page, also for the
-   * events and for revocations. A request whose `Origin` is not that of its own URL gets 403 without this call. So does
-   * a request for the events or a revocation if the browser says that a page of another origin made it. If the function
-   * returns false or throws, the answer is 403. Default: every request is answered.
+   * events and for revocations. A request with an `Origin` other than that of its own URL gets 403 without this call.
+   * So does a request for events or a revocation whose `Sec-Fetch-Site` says that a page of another origin made it. If
+   * the function returns false or throws, the answer is 403. Default: every request is answered.
    */
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
