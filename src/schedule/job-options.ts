@@ -24,7 +24,8 @@ export interface JobRun {
 export interface JobOptions {
   /**
    * Does the work of one run; if it returns a promise, the run lasts until the promise settles. An error is a `failed`
-   * event, and the schedule continues.
+   * event, and the schedule continues. A run that returns is `completed`, also if it returns because its signal has
+   * aborted: a run that breaks off has to throw `signal.reason`.
    */
   run: (run: JobRun) => unknown;
   /**
