@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 
 import { leaseLength } from '../options/checks.js';
+import { CommandFailure, EXIT } from './exit-codes.js';
 import { duration, positiveDuration } from './values.js';
 
 /** An option that the environment also sets: `--kill-after` by `LEASEHOLD_KILL_AFTER`. */
@@ -24,6 +25,19 @@ export function excludeEachOther(command: Command, ...names: readonly string[]):
       for (const other of others) delete other.envVar;
     });
   }
+}
+
+/**
+ * Refuses an option that is given without what it needs. The error names the variable if the option is from there.
+ *
+ * @throws {@link CommandFailure} if the option is given.
+ */
+export function refuseWithout(command: Command, name: string, needed: string): void {
+  const source = command.getOptionValueSource(name);
+  if (source === undefined) return;
+  const given = command.options.find((each) => each.attributeName() === name);
+  const shownName = source === 'env' ? given?.envVar : given?.long;
+  throw new CommandFailure(EXIT.usage, `${shownName ?? name} needs ${needed}`);
 }
 
 export const commonOptions = (): readonly Option[] => [

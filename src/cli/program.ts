@@ -12,6 +12,7 @@ import {
   killOption,
   leaseOption,
   option,
+  refuseWithout,
   timeoutOption,
 } from './command-options.js';
 import type { CommonOptions } from './connection.js';
@@ -22,7 +23,7 @@ import type { LsOptions } from './ls.js';
 import type { RevokeCommandOptions } from './revoke.js';
 import type { RunOptions } from './run.js';
 import type { TopOptions } from './top.js';
-import { duration, integer, nonEmpty } from './values.js';
+import { duration, hostToListenOn, integer } from './values.js';
 import type { WaitOptions } from './wait.js';
 
 /** What the definitions of the commands need of the process that runs a command. */
@@ -57,6 +58,7 @@ export function defineProgram(version: string, host: Host): Command {
       },
     })
     .exitOverride();
+  program.addHelpText('before', ({ error: isError }) => refuseUnknownTopic(program, isError));
   program.addHelpText('after', `\nExit codes:\n${EXIT_CODE_LINES}`);
   for (const each of commonOptions()) program.addOption(each);
   defineRun(program, host);
@@ -66,6 +68,14 @@ export function defineProgram(version: string, host: Host): Command {
   defineDashboard(program, host);
   defineSetup(program, host);
   return program;
+}
+
+/** Without this function, the parser prints the general help for `help` with an unknown command. */
+function refuseUnknownTopic(program: Command, isError: boolean): string {
+  const [first, topic] = program.args;
+  if (isError && first === 'help' && topic !== undefined && topic !== first)
+    program.error(`unknown command '${topic}'`);
+  return '';
 }
 
 const EXIT_CODE_LINES = EXIT_CODE_MEANINGS.map(
@@ -125,13 +135,21 @@ function defineRun(program: Command, { command: given, act }: Host): void {
     )
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<RunOptions>();
-      await act(async () => (await import('./run.js')).run(name, options, given));
+      await act(async () => {
+        if (options.limit === undefined) refuseWithout(self, 'permits', '--limit');
+        if (options.command === undefined && given === undefined)
+          refuseWithout(self, 'holdAtLeast', 'a command');
+        return (await import('./run.js')).run(name, options, given);
+      });
     });
   excludeEachOther(run, 'shared', 'exclusive', 'limit');
+  excludeEachOther(run, 'shared', 'exclusive', 'permits');
   excludeEachOther(run, 'nonblock', 'timeout');
 }
 
 function defineElect(program: Command, { command: given, act }: Host): void {
+  const observe = option('--observe', 'print one line for each leader instead');
+  if (given !== undefined) delete observe.envVar;
   const elect = program
     .command('elect')
     .usage('NAME [options] [-- COMMAND [ARGUMENT...]]')
@@ -142,7 +160,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
     .addOption(option('--value <text>', 'a text that the leader publishes, for example its address'))
     .addOption(leaseOption())
     .addOption(killOption())
-    .addOption(option('--observe', 'print one line for each leader instead'))
+    .addOption(observe)
     .addHelpText(
       'after',
       examples('elect scheduler --value "$(hostname)" -- ./scheduler', 'elect scheduler --observe --json'),
@@ -243,8 +261,7 @@ function defineDashboard(program: Command, { act }: Host): void {
     )
     .addOption(
       option('--host <address>', 'address on which the page is served; the connection is not encrypted')
-        // With an empty host, Node.js listens on all addresses.
-        .argParser(nonEmpty)
+        .argParser(hostToListenOn)
         .default('127.0.0.1'),
     )
     .addOption(option('--allow-revoke', 'let the page revoke holds'))

@@ -30,12 +30,6 @@ export async function run(
   given: readonly string[] | undefined,
 ): Promise<number> {
   const command = commandOf(options.command, given);
-  if (options.permits !== undefined && options.limit === undefined) {
-    throw new CommandFailure(EXIT.usage, '--permits needs --limit');
-  }
-  if (options.holdAtLeast !== undefined && command === undefined) {
-    throw new CommandFailure(EXIT.usage, '--hold-at-least needs a command');
-  }
   const timeoutMs = options.nonblock === true ? 0 : options.timeout;
   const startedMs = performance.now();
   using interruption = new Interruption();

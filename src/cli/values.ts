@@ -22,9 +22,11 @@ export function positiveDuration(text: string): number {
   throw new InvalidArgumentError('It must be at least 100ms.');
 }
 
-export function nonEmpty(text: string): string {
-  if (text !== '') return text;
-  throw new InvalidArgumentError('It must not be empty.');
+export function hostToListenOn(text: string): string {
+  // With an empty host, Node.js listens on all addresses.
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  if (text.includes('%')) throw new InvalidArgumentError('A URL cannot have an address with a zone.');
+  return text;
 }
 
 /** Makes a function that reads an integer from `min` to `max`. */

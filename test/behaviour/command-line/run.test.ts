@@ -159,6 +159,7 @@ describe.concurrent('leasehold run', () => {
     expect(await results({ LEASEHOLD_TIMEOUT: '1h' }, 'busy', '-n', '--', 'true')).toBe(75);
     expect(await results({ LEASEHOLD_NONBLOCK: '1' }, 'busy', '-w', '10ms', '--', 'true')).toBe(75);
     expect(await results({ LEASEHOLD_SHARED: '1', LEASEHOLD_LIMIT: '3' }, 'x', '-x', '--', 'true')).toBe(0);
+    expect(await results({ LEASEHOLD_LIMIT: '5', LEASEHOLD_PERMITS: '2' }, 'x', '-x', '--', 'true')).toBe(0);
     expect(await results({ LEASEHOLD_COMMAND: 'exit 4' }, 'y', '--', 'true')).toBe(0);
     expect(await results({ LEASEHOLD_NONBLOCK: '1', LEASEHOLD_TIMEOUT: '1h' }, 'y', '--', 'true')).toBe(64);
     expect(await fleet.locks.inspect('x')).toMatchObject({ kind: 'reader-writer' });

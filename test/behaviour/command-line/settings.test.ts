@@ -60,8 +60,10 @@ describe.concurrent('wrong usage ends with 64 before anything connects, and prin
     ),
     [['resize', '', '3'], /name must not be empty/],
     [['show', 'x'.repeat(1_025)], /at most 1024 bytes/],
-    [['help', 'fly'], /Usage/],
+    [['help', 'fly'], /^leasehold: unknown command 'fly'\n$/],
+    [['help', '--json', 'fly'], /unknown command 'fly'/],
     [['dashboard', '--host', ''], /must not be empty/],
+    [['dashboard', '--host', 'fe80::1%eth0'], /zone/],
     [['run', 'x', '--uri', '--', 'true'], /--uri/],
     [['run', 'x', '--', '-x'], /too many arguments/],
     [['run', 'x', '--', '--', 'true'], /too many arguments/],
@@ -73,6 +75,14 @@ describe.concurrent('wrong usage ends with 64 before anything connects, and prin
     const { code, stdout, stderr } = await call(args, { LEASEHOLD_URI: NOBODY });
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toMatch(message);
+  });
+
+  it.each([
+    ['LEASEHOLD_HOLD_AT_LEAST', '5s', 'LEASEHOLD_HOLD_AT_LEAST needs a command'],
+    ['LEASEHOLD_PERMITS', '2', 'LEASEHOLD_PERMITS needs --limit'],
+  ])('%s=%s without what it needs, and the message names the variable', async (variable, value, message) => {
+    const { code, stderr } = await call(['run', 'x'], { LEASEHOLD_URI: NOBODY, [variable]: value });
+    expect({ code, stderr }).toEqual({ code: 64, stderr: `leasehold: ${message}\n` });
   });
 
   it('a switch in the environment that is neither on nor off', async () => {
@@ -92,6 +102,12 @@ it.each([
   const [result, expected] = [await call(asked), await call(same)];
   expect(result).toEqual(expected);
   expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: leasehold') as string });
+});
+
+it('a command after -- outranks the variable of --observe', async () => {
+  const fleet = new Fleet();
+  const child = fleet.startWith({ LEASEHOLD_OBSERVE: '1' }, 'elect', 'x', '--', 'true');
+  expect(await resultOf(child)).toMatchObject({ code: 0, stderr: '' });
 });
 
 it('an empty variable is the same as none', async () => {
