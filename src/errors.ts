@@ -123,7 +123,7 @@ export class LockKindMismatchError extends LeaseholdError {
   }
 }
 
-/** The present mode does not allow the change of mode, or another one is in progress. The failed call changed nothing. */
+/** The present mode does not allow the change, or another change is in progress. The failed call changed nothing. */
 export class LockModeError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_MODE';
