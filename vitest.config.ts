@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
 import { SEPARATE_FILES } from './test/support/separate-files.js';
-import { SIMULATED_FILES } from './test/support/simulated-files.js';
+import { LONG_SIMULATED_FILES, SIMULATED_FILES } from './test/support/simulated-files.js';
 import { SIMULATION, STORE_VARIABLE } from './test/support/stores.js';
 
 const ALL = '{test,benchmarks}/**/*.test.ts';
@@ -17,6 +17,7 @@ const below = (patterns: readonly string[]): string[] => patterns.map((pattern) 
 export default defineConfig(({ mode }) => {
   const breadth = breadthOf(mode === 'long' ? mode : process.env[BREADTH_VARIABLE]);
   const leftOut = breadth === 'long' ? [] : below(LONG_FILES);
+  const leftOutInMemory = breadth === 'long' ? [] : below(LONG_SIMULATED_FILES);
   const processors = Math.min(4, availableParallelism());
   const shared = {
     setupFiles: ['test/support/each-file.ts'],
@@ -54,6 +55,7 @@ export default defineConfig(({ mode }) => {
             testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
             include: below(SIMULATED_FILES),
+            exclude: leftOutInMemory,
             ...computing,
           },
         },

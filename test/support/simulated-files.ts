@@ -1,6 +1,6 @@
 /**
- * Files of tests that run on a replica set in memory in both runs, as patterns below `test/`. The long run also runs them
- * on a real server. docs/guarantees.md lists them for readers, and a test compares the two.
+ * Files of tests that run on a replica set in memory, as patterns below `test/`. The long run also runs them on a real
+ * server. docs/guarantees.md lists them for readers, and a test compares the two.
  */
 export const SIMULATED_FILES: readonly string[] = [
   'behaviour/conformance/*.{change-stream,polling}.test.ts',
@@ -13,4 +13,10 @@ export const SIMULATED_FILES: readonly string[] = [
   'behaviour/quorum/{quorum-locks,restarting-store,revocation,tries-with-one-away}.test.ts',
   'behaviour/primitives/{all-or-nothing,early-tries}.test.ts',
   'behaviour/{options/negative-zero,provider/abort-listeners,provider/warnings,store/whole-read}.test.ts',
+];
+
+/** Those of them that the quick run leaves out in memory, too: it runs the same suites with change streams. */
+export const LONG_SIMULATED_FILES: readonly string[] = [
+  'behaviour/conformance/{composite-of-two,kept-*,semaphore-of-one}.polling.test.ts',
+  'behaviour/conformance/{semaphore-with-one-left,upgradeable-read,write-lock}.polling.test.ts',
 ];
