@@ -28,8 +28,8 @@ class OneAMinute {
   #leftOut = 0;
 
   /**
-   * The end of the warning: how many failures were left out, or an empty text if none were; `undefined` if there must
-   * be no warning.
+   * Returns what the warning says of the failures that were left out: how many they were, or an empty text if there are
+   * none. Returns `undefined` if there must be no warning.
    */
   next(nowMs: number): string | undefined {
     if (nowMs < this.#lastMs + ONE_A_MINUTE_MS) {

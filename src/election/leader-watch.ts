@@ -83,7 +83,7 @@ export class LeaderWatch {
     return this.#watch.isOpen;
   }
 
-  /** Called while the provider closes. Every observer has ended before this call. */
+  /** Called while the provider closes. Every iteration over leaders has ended before this call. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#watch.close();

@@ -30,8 +30,8 @@ export interface ListKind<R extends Row> {
 const STILL_MS = 2_000;
 
 /**
- * The most rows that stay in the table after the server has removed them, while the rows keep their order. A row that
- * is open or has the focus stays even beyond this number.
+ * While the rows keep their order (`STILL_MS`), at most this many rows that the server no longer lists stay in the
+ * table. A row that is open or has the focus stays even beyond this number.
  */
 const MAX_GONE = 50;
 

@@ -194,7 +194,7 @@ export class CachedLock implements Cached {
     if (this.#others.state === 'waiting') this.#boundedPasses.passed();
   }
 
-  /** Whether all callers of this process share one place on the server while another process may wait. */
+  /** Whether all callers of this process have to share one place on the server whenever another process may wait. */
   get #sharesPlace(): boolean {
     return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isHeard;
   }

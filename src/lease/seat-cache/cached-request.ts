@@ -62,7 +62,8 @@ export interface SeatCacheContext {
 
 /**
  * Whether another caller may get a hold of this seat: nobody has asked for its release, and at least a third of its
- * lease is left. This call loses a seat whose deadline has passed, and asks the server to confirm a doubtful seat.
+ * lease is left. Side effects: a seat whose deadline has passed ends as lost, and the server is asked to confirm a
+ * doubtful seat.
  */
 export const mayServeAnother = (seat: Seat): boolean =>
   !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.terms);

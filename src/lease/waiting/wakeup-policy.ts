@@ -26,7 +26,7 @@ export type Distance =
 
 export const READ_EVERY_MS = 1_000;
 
-/** The longest time between the reads of two processes at neighbouring places. */
+/** Far processes at neighbouring places in the queue read at most this long after each other, in ms. */
 const STEP_MS = 8;
 
 /**
@@ -65,9 +65,9 @@ const phaseOf = ({ place, waiters }: QueuePosition): number =>
   place * Math.min(STEP_MS, READ_EVERY_MS / Math.max(waiters, 1));
 
 /**
- * How long a far process waits until its next read, in ms. Two reads are at least half a second apart. The phase may
- * move back a little, because queues change and the server's clock is only estimated. Such a shift must not cause an
- * additional read.
+ * How long a far process waits until its next read, in ms. Two reads are at least half a second apart. After a
+ * read, the phase may become a little later, because queues change, and the estimate of the server's clock may go back.
+ * Neither must cause an additional read.
  */
 export function untilReadMs(phaseMs: number, serverMs: number, sinceReadMs: number): number {
   const pauseMs = Math.max(0, READ_EVERY_MS / 2 - sinceReadMs);

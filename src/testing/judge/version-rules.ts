@@ -103,8 +103,8 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
 }
 
 /**
- * Whether the transition of the election, which is the last `transitionMs` of a leader's lease, may have begun by the
- * server time `ms`. From then on, the leader's candidate may return. After a lease that is ending, it may not.
+ * Whether the transition of the election may have begun by the server time `ms`. It is the last `transitionMs` of the
+ * leader's stored lease, after the term. From then on, the leader's candidate may return, unless the lease is ending.
  */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;

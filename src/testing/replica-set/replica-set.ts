@@ -22,7 +22,7 @@ const START_ELECTION_MS = 200;
 export interface ReplicaSetListener {
   /** A member was elected, has stepped down, was stopped or was started. */
   changed(): void;
-  /** A majority has more entries than before. */
+  /** The primary has committed more entries. */
   committed(primary: Member): void;
 }
 
@@ -139,7 +139,7 @@ export class ReplicaSet {
     this.#electIn(electionMs);
     const staleMs = electionMs + this.#chance.between(LEAST_STALE_MS, MOST_STALE_MS);
     this.#time.at(this.#time.nowMs() + staleMs, () => {
-      // A stop ends the cut. The member may have been elected and cut off again since.
+      // This cut may be over: `stop` ends every cut. The member may even have been cut off again since then.
       if (this.#isolated.get(old) !== cut) return;
       this.#isolated.delete(old);
       old.leaveOffice('secondary');
