@@ -21,9 +21,9 @@ export interface LockProviderHealth {
   readonly answeredMsAgo: number | null;
   /**
    * The smallest share of its length that any lease of the process has left; revoked leases do not count. It is 1 right
-   * after an extension, and above 0.6 while extensions are answered in time (with the default `clockAllowanceMs`). Until
-   * the first extension of a hold that had to wait, it may be a third. It is 0 when a hold is doubtful, and `null` if
-   * there is no such lease.
+   * after an extension, and above 0.6 while extensions are answered in time (with the default `clockAllowanceMs`).
+   * Until the first extension of a hold that had to wait, it may be a third. It is 0 when a hold is doubtful, and
+   * `null` if there is no such lease.
    */
   readonly leastLeaseShare: number | null;
   /** How many change streams are open; the stream of a dashboard is not counted. */

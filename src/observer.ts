@@ -40,7 +40,7 @@ export interface ObservedLock {
   readonly mode: Mode | undefined;
 }
 
-/** One call of acquire. Until their values are known, `handedBy` is empty, and all other fields below are `undefined`. */
+/** One call of acquire. Until the values are known, `handedBy` is empty, and all other fields below are `undefined`. */
 export interface ObservedAcquire extends ObservedLock {
   /**
    * The W3C trace context of the hold to come. An observer sets it when the acquire starts; the request and the lease

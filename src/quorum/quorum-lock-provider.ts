@@ -200,8 +200,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * Ends the provider in all stores in parallel, in each as the `close` of a `LockProvider` does. Waits at most `drainMs`
-   * (default 5,000) for the holders to release.
+   * Ends the provider in all stores in parallel, in each as the `close` of a `LockProvider` does. Waits at most
+   * `drainMs` (default 5,000) for the holders to release.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);
