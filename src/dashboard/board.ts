@@ -20,8 +20,11 @@ interface Entry {
   losses: number;
   /** The expiry of each live lease, in ms, by its attempt id. */
   leases: ReadonlyMap<string, number>;
-  /** The leases that may have been released or evicted since the last read, as events show. Their end is no loss. */
-  readonly left: Set<string>;
+  /**
+   * The leases that may have been released or evicted, as events show. Their end is no loss. The value tells whether a
+   * read has shown the lease since the event. That read may have been sent before the event, but not the read after it.
+   */
+  readonly left: Map<string, boolean>;
   /** The first expiry of a lease or a place, in ms. No event reports that an expiry has passed. */
   endsAtMs: number;
   /** The text that a filter searches; `undefined` until a filter searches this version of the row. */
@@ -104,7 +107,7 @@ export class Board {
     const entry = this.#byName.get(name);
     if (entry === undefined) return;
     entry.handOvers += handOvers;
-    for (const id of left) entry.left.add(id);
+    for (const id of left) entry.left.set(id, false);
   }
 
   /** The locks of which a lease or a place has run out, unless it was extended since the last read. */
@@ -183,7 +186,10 @@ export class Board {
     const lost = [...entry.leases].filter(
       ([id, until]) => !leases.has(id) && !entry.left.has(id) && until <= asOf.getTime(),
     );
-    entry.left.clear();
+    for (const [id, isShown] of entry.left) {
+      if (isShown || !leases.has(id)) entry.left.delete(id);
+      else entry.left.set(id, true);
+    }
     const losses = isGapless ? lost.length : 0;
     entry.losses += losses;
     this.#losses += losses;
@@ -204,7 +210,7 @@ export class Board {
     const key = (this.#keys += 1);
     const entry: Entry = {
       ...{ key, name, row: EMPTY, jobs: [], handOvers: 0, losses: 0 },
-      ...{ leases: new Map(), left: new Set(), endsAtMs: Infinity, searched: undefined },
+      ...{ leases: new Map(), left: new Map(), endsAtMs: Infinity, searched: undefined },
     };
     this.#byName.set(name, entry);
     this.#count(entry, 1);

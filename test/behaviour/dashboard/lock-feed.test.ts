@@ -118,6 +118,23 @@ describe('a lease that is over and gone', () => {
   });
 });
 
+it.each([
+  ['is no loss if the read after the event still shows the lease', 1, 0],
+  ['does not end the lease if two reads after the event show the lease', 2, 1],
+])('what may be a release %s', async (_, reads, losses) => {
+  const world = new World();
+  const { board, inspector } = world;
+  world.feed();
+  const lock = await world.locks.acquireMutex('x');
+  const shown = (await inspector.readStored(['x'])).map(withEndedLeases);
+  board.put(shown, true);
+  board.heard('x', 0, [lock.id]);
+  for (let read = 0; read < reads; read += 1) board.put(shown, true);
+  board.put(shown.map(withoutHolders), true);
+  expect([board.totals.held, board.totals.losses]).toEqual([0, losses]);
+  expect(lock.isHeld).toBe(true);
+});
+
 it('all leases that are over are read at once, 500 locks by one command', async () => {
   const world = new World();
   const { inspector } = world;
