@@ -16,7 +16,13 @@ import type { BoardState } from './wire.js';
  */
 const READ_EVERY_MS = 500;
 
-/** The last part of `READ_EVERY_MS`. The changes that the server has collected arrive in it. */
+/**
+ * With a change stream, a pause is at least this many times as long as the read before it, however many commands the
+ * read took. So the reads take at most a quarter of the time.
+ */
+const PAUSES_PER_READ = 3;
+
+/** The last part of the pause. The changes that the server has collected arrive in it. */
 const COLLECT_MS = 50;
 
 /** How often the board is searched for leases and places whose expiry has passed. No event reports this. */
@@ -32,7 +38,7 @@ const POLL_EVERY_MS = 1_000;
  * Without a change stream, a pause is at least this many times as long as the read before it. So the reads take at most
  * a tenth of the time.
  */
-const PAUSES_PER_READ = 9;
+const PAUSES_PER_POLL = 9;
 
 const AFTER_FAILURES = new Backoff(250, 2_000);
 
@@ -162,15 +168,16 @@ export class LockFeed {
     }
   }
 
-  /** Reads what has changed, `MAX_NAMES` locks at a time. The locks that change meanwhile are left to the next call. */
   async #read(over: AbortSignal): Promise<void> {
-    if (this.#mustReadAll) {
-      await this.#readAll(over);
-      return;
-    }
+    if (this.#mustReadAll) await this.#readAll(over);
+    else await this.#readDirty(over);
+  }
+
+  /** Reads what has changed, `MAX_NAMES` locks at a time. The locks that change meanwhile are left to the next call. */
+  async #readDirty(over: AbortSignal): Promise<void> {
     for (const name of this.#board.endedBy(this.serverNowMs)) this.#isDirty.add(name);
     const dirty = [...this.#isDirty];
-    for (let at = 0; at < dirty.length && !over.aborted; at += MAX_NAMES)
+    for (let at = 0; at < dirty.length && !over.aborted && !this.#mustReadAll; at += MAX_NAMES)
       await this.#readThese(dirty.slice(at, at + MAX_NAMES), over);
   }
 
@@ -221,14 +228,15 @@ export class LockFeed {
     if (this.#failures > 0) {
       await AFTER_FAILURES.pause(clock, this.#failures - 1, over);
     } else if (this.#pollingWhy !== undefined && !this.#mustReadAll) {
-      await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_READ * (nowMs - startedMs)), over);
+      await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_POLL * (nowMs - startedMs)), over);
       this.#mustReadAll = true;
     } else {
       // Each change that arrives alone costs a round trip, so the server collects them for the next read.
       this.#stream.pause(true);
-      await sleepUntil(clock, startedMs + READ_EVERY_MS - COLLECT_MS, over);
+      const nextMs = Math.max(startedMs + READ_EVERY_MS, nowMs + PAUSES_PER_READ * (nowMs - startedMs));
+      await sleepUntil(clock, nextMs - COLLECT_MS, over);
       this.#stream.pause(false);
-      await sleepUntil(clock, startedMs + READ_EVERY_MS, over);
+      await sleepUntil(clock, nextMs, over);
       if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
       await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);
       // Even if no lock has changed, the rate of hand-overs has changed: its oldest second is now too old.

@@ -18,6 +18,7 @@ class World {
   readonly locks = new LockProvider(this.set.db('app'));
   readonly #engine = engineOf(this.locks);
   readonly board = new Board(this.#engine.requester.context.clock);
+  readonly clock = this.#engine.requester.context.clock;
   readonly inspector: Reads = this.#engine.inspector;
 
   feed(reads: Reads = this.inspector): LockFeed {
@@ -155,4 +156,57 @@ it('all leases that are over are read at once, 500 locks by one command', async 
   expect(sizes).toEqual([500, 500, 201]);
   const found = endedBy.mock.results.map(({ value }) => (value as readonly string[]).length);
   expect(found.filter((count) => count > 0)).toEqual([1_201]);
+});
+
+it('the pause after a read is three times as long as the read', async () => {
+  const world = new World();
+  const { inspector, clock } = world;
+  const lock = await world.locks.acquireMutex('x');
+  const reads: { readonly startedMs: number; readonly endedMs: number }[] = [];
+  const feed = world.feed({
+    pageStored: async (after) => (await inspector.pageStored(after)).map(withEndedLeases),
+    readStored: async (names) => {
+      const startedMs = clock.nowMs();
+      const found = await inspector.readStored(names);
+      await world.set.sleep(400);
+      reads.push({ startedMs, endedMs: clock.nowMs() });
+      return found.map(withEndedLeases);
+    },
+  });
+  feed.start();
+  await eventually('three reads are over', () => reads.length >= 3);
+  for (const [at, { startedMs, endedMs }] of reads.slice(0, -1).entries())
+    expect((reads[at + 1]?.startedMs ?? 0) - endedMs).toBeGreaterThanOrEqual(3 * (endedMs - startedMs));
+  expect(lock.isHeld).toBe(true);
+});
+
+it('after a gap in the stream, a read of 500 locks is followed by the read of all locks', async () => {
+  const world = new World();
+  const { inspector, board } = world;
+  const heard = vi.spyOn(board, 'heard');
+  const commands: string[] = [];
+  const names = Array.from({ length: 1_201 }, (_, at) => `lock ${String(at)}`);
+  await Promise.all(names.map((name) => world.locks.acquireMutex(name)));
+  const feed = world.feed({
+    pageStored: async (after) => {
+      if (after === null) commands.push('all');
+      return (await inspector.pageStored(after)).map(
+        commands.length === 1 ? withEndedLeases : (each) => each,
+      );
+    },
+    readStored: async (some) => {
+      commands.push(String(some.length));
+      world.set.breakStreams();
+      await eventually('the stream is broken', () => feed.state === 'unavailable');
+      // An event shows that the stream is open again.
+      await eventually('the stream is open again', async () => {
+        await (await world.locks.acquireMutex('later')).release();
+        return heard.mock.calls.some(([name]) => name === 'later');
+      });
+      return await inspector.readStored(some);
+    },
+  });
+  feed.start();
+  await eventually('all locks are read again', () => commands.length >= 3);
+  expect(commands.slice(0, 3)).toEqual(['all', '500', 'all']);
 });
