@@ -5,6 +5,7 @@ import type { Clock } from '../clock.js';
 import { rowsOf } from './rows.js';
 import type { StoredRow } from './rows.js';
 import { Views } from './views.js';
+import type { Aged } from './views.js';
 import type { JobRow, LockRow, Row, Totals } from './wire.js';
 
 /** How many rows of each list a viewer gets. A filter searches all rows, also those that are not shown. */
@@ -120,7 +121,8 @@ export class Board {
     return { ...this.#totals, losses: this.#losses };
   }
 
-  view(filter: string, serverNowMs: number): View {
+  /** What a viewer with this filter sees; `undefined` if the filter is new and has to wait for its first search. */
+  view(filter: string, serverNowMs: number): Aged<View> | undefined {
     return this.#views.of(filter, () => this.#look(filter.toLowerCase(), serverNowMs));
   }
 

@@ -50,9 +50,9 @@ const MAX_FILTER = 1_024;
  * everyone who reaches the handler sees them.
  *
  * Not promised: the paths of the events and of revocations, and their format. If a lock changes twice within 500 ms,
- * the first change may not be shown. With many locks and many filters, the page shows what matched its filter some
- * seconds ago: the handler searches the locks less often, so that the searches take at most about a fifth of the time
- * of the process.
+ * the first change may not be shown. The searches for filters take at most about a fifth of the time of the process. So
+ * with many locks and many filters, the handler searches less often: the page may show what matched its filter many
+ * seconds ago, and a new filter waits for its first search.
  *
  * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.js';
 import { sleepUntil } from '../clock.js';
-import type { Board, Ranked } from './board.js';
+import type { Board, Ranked, View } from './board.js';
 import type { HandOverRate } from './hand-over-rate.js';
+import type { Aged } from './views.js';
 import type { BoardMessage, BoardState, ListChange, Row } from './wire.js';
 
 /** What all viewers are shown. */
@@ -17,6 +18,9 @@ export interface Scene {
 
 /** A viewer that gets no message for this time gets a comment line, so that proxies keep the connection. */
 const SILENCE_MS = 15_000;
+
+/** How long a viewer waits before it asks again for the view of a new filter, in ms. */
+const ASK_AGAIN_MS = 500;
 
 /** How long a browser waits before it connects again. */
 const RETRY_MS = 1_000;
@@ -55,25 +59,34 @@ export class Viewer {
 
   /** The next part of the stream, as soon as there is one; `null` after the end. */
   async next(): Promise<string | null> {
-    const { clock } = this.#scene;
-    if (!this.#isDue && !this.#isOver) {
-      this.#nap = new AbortController();
-      await sleepUntil(clock, clock.nowMs() + SILENCE_MS, this.#nap.signal);
-    }
+    if (!this.#isDue) await this.#sleep(SILENCE_MS);
     if (this.#isOver) return null;
     if (!this.#isDue) return ': nothing has changed\n\n';
+    const { board, serverNowMs } = this.#scene;
+    const seen = board.view(this.#filter, serverNowMs);
+    if (seen === undefined) {
+      await this.#sleep(ASK_AGAIN_MS);
+      return ': the filter waits for its first search\n\n';
+    }
     this.#isDue = false;
     const retry = this.#isFirst ? `retry: ${String(RETRY_MS)}\n` : '';
     this.#isFirst = false;
-    return `${retry}data: ${JSON.stringify(this.#message())}\n\n`;
+    return `${retry}data: ${JSON.stringify(this.#message(seen))}\n\n`;
   }
 
-  #message(): BoardMessage {
+  async #sleep(ms: number): Promise<void> {
+    const { clock } = this.#scene;
+    if (this.#isOver) return;
+    this.#nap = new AbortController();
+    await sleepUntil(clock, clock.nowMs() + ms, this.#nap.signal);
+  }
+
+  #message({ view: { locks, elections, jobs }, ageMs }: Aged<View>): BoardMessage {
     const { board, rate, state, why, mayRevoke, serverNowMs } = this.#scene;
-    const { locks, elections, jobs } = board.view(this.#filter, serverNowMs);
     return {
       ...{ state, why, mayRevoke },
       now: Math.round(serverNowMs),
+      ageMs: Math.round(ageMs),
       totals: board.totals,
       handOvers: rate.seconds,
       locks: this.#locks.changeTo(locks),

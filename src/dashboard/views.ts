@@ -1,20 +1,37 @@
 import type { Clock } from '../clock.js';
 
 /**
- * To make the view of a filter, all locks are searched: with 100,000 locks, that takes about 60 ms. So a view is kept
- * for at least this many times as long as it takes to make all views. The views then take at most a fifth of the time
- * of the process.
+ * The share of the time of the process that the views may take. To make the view of a filter, all locks are searched:
+ * with 100,000 locks, that takes about 60 ms.
  */
-const ROUNDS_PER_VIEW = 5;
+const SHARE = 1 / 5;
+
+/** The most time that is saved up for views, in ms. It allows many short searches at once. */
+const MOST_SAVED_MS = 100;
 
 /**
- * When the board changes, a view that no viewer has asked for during this time, in ms, is forgotten. A viewer that
- * asks for it after that gets a new view.
+ * The saved time below which no view of a new filter is made, in ms. The rest is for the views that viewers have, so
+ * viewers that open one filter after another do not stop the other viewers.
  */
-const KEEP_MS = 10_000;
+const RESERVED_MS = 50;
 
-/** The most views that are kept. A new one replaces the oldest one. */
+/**
+ * A view is kept for at least this many times as long as it takes to make all views. So the known views take at most a
+ * seventh of the time, all of them in turn, and the rest of `SHARE` is left for new filters.
+ */
+const ROUNDS_PER_VIEW = 7;
+
+/** A view that no viewer has asked for during this time, in ms, is forgotten. No other view is. */
+const KEEP_MS = 5_000;
+
+/** The most views that are kept: twice the most viewers. With so many views, a new filter waits. */
 const MAX_VIEWS = 200;
+
+/** A view, and for how long it may have been outdated, in ms. The age is 0 if the board has not changed since. */
+export interface Aged<V> {
+  readonly view: V;
+  readonly ageMs: number;
+}
 
 interface Kept<V> {
   readonly view: V;
@@ -28,39 +45,62 @@ interface Kept<V> {
 export class Views<V> {
   readonly #clock: Clock;
   readonly #kept = new Map<string, Kept<V>>();
+  /** The time that searches may take now, in ms. After a long search, it is negative. */
+  #savedMs = MOST_SAVED_MS;
+  #savedAtMs: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#savedAtMs = clock.nowMs();
   }
 
-  /** Returns the view of the filter. Calls `make` if no view is kept, or an outdated one has been kept long enough. */
-  of(filter: string, make: () => V): V {
+  /**
+   * Returns the view of the filter. `make` makes a view that is due, if there is time for it. Returns `undefined` if
+   * the filter is new and has to wait.
+   */
+  of(filter: string, make: () => V): Aged<V> | undefined {
     const nowMs = this.#clock.nowMs();
+    this.#save(nowMs);
     const known = this.#kept.get(filter);
     if (known !== undefined) {
       known.askedAtMs = nowMs;
-      if (known.isFresh || nowMs < known.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs) return known.view;
-      this.#kept.delete(filter);
+      if (known.isFresh) return { view: known.view, ageMs: 0 };
+      const dueAtMs = known.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs;
+      if (nowMs < dueAtMs || this.#savedMs <= 0) return { view: known.view, ageMs: nowMs - known.madeAtMs };
+    } else if (this.#savedMs < RESERVED_MS || !this.#hasRoom(nowMs)) {
+      return undefined;
     }
     const view = make();
     const madeAtMs = this.#clock.nowMs();
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined && this.#kept.size >= MAX_VIEWS) this.#kept.delete(oldest);
-    this.#kept.set(filter, { view, madeAtMs, tookMs: madeAtMs - nowMs, askedAtMs: madeAtMs, isFresh: true });
-    return view;
+    const tookMs = madeAtMs - nowMs;
+    this.#savedMs -= tookMs;
+    this.#kept.set(filter, { view, madeAtMs, tookMs, askedAtMs: madeAtMs, isFresh: true });
+    return { view, ageMs: 0 };
   }
 
   /** Called when the board has changed. */
   changed(): void {
-    const nowMs = this.#clock.nowMs();
-    for (const [filter, kept] of this.#kept) {
-      kept.isFresh = false;
-      if (nowMs - kept.askedAtMs > KEEP_MS) this.#kept.delete(filter);
-    }
+    for (const kept of this.#kept.values()) kept.isFresh = false;
+    this.#forget(this.#clock.nowMs());
   }
 
   clear(): void {
     this.#kept.clear();
+  }
+
+  #save(nowMs: number): void {
+    this.#savedMs = Math.min(MOST_SAVED_MS, this.#savedMs + SHARE * (nowMs - this.#savedAtMs));
+    this.#savedAtMs = nowMs;
+  }
+
+  #hasRoom(nowMs: number): boolean {
+    if (this.#kept.size >= MAX_VIEWS) this.#forget(nowMs);
+    return this.#kept.size < MAX_VIEWS;
+  }
+
+  #forget(nowMs: number): void {
+    for (const [filter, { askedAtMs }] of this.#kept)
+      if (nowMs - askedAtMs > KEEP_MS) this.#kept.delete(filter);
   }
 
   /** How long it took to make all views. */

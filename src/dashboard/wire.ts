@@ -91,6 +91,8 @@ export interface BoardMessage {
   readonly why?: string | undefined;
   /** The estimated time of the MongoDB server when the message was made. */
   readonly now: number;
+  /** How long ago the rows were searched, in ms; 0 if nothing has changed since. */
+  readonly ageMs: number;
   readonly mayRevoke: boolean;
   readonly totals: Totals;
   /** The number of hand-overs in each of the last 60 seconds, the oldest first. */
