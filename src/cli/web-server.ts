@@ -20,11 +20,17 @@ const LOOK_MS = 5_000;
 /** The most open connections: twice the most viewers of the dashboard. Each viewer has one, and revokes by another. */
 const MAX_CONNECTIONS = 200;
 
+/** The most open connections from one address, so that one machine cannot take all connections. */
+const MAX_PER_ADDRESS = 50;
+
 /** The most bytes of the body of a request. The handler of the dashboard accepts fewer. */
 const MAX_BODY_BYTES = 65_536;
 
 /** The most bytes that are read of a body which is too large. A client that sends more may get no answer. */
 const MAX_READ_BYTES = 1_048_576;
+
+/** The header of each refusal. A client that is refused again and again would otherwise keep its connection. */
+const CLOSE = { connection: 'close' };
 
 /** Serves a handler of web-standard requests by `node:http`. */
 export async function startWebServer(
@@ -35,6 +41,7 @@ export async function startWebServer(
   const limits = { requestTimeout: REQUEST_MS, connectionsCheckingInterval: LOOK_MS };
   const server = createServer(limits);
   server.maxConnections = MAX_CONNECTIONS;
+  limitEachAddress(server);
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: bound, family } = server.address() as AddressInfo;
@@ -43,6 +50,25 @@ export async function startWebServer(
   });
   const name = family === 'IPv6' ? `[${address}]` : address;
   return { url: `http://${name}:${bound}`, [Symbol.asyncDispose]: () => close(server) };
+}
+
+/** Closes a new connection from an address that has `MAX_PER_ADDRESS` connections already. */
+function limitEachAddress(server: Server): void {
+  const open = new Map<string, number>();
+  server.on('connection', (socket) => {
+    const { remoteAddress: address = '' } = socket;
+    const count = (open.get(address) ?? 0) + 1;
+    if (count > MAX_PER_ADDRESS) {
+      socket.destroy();
+      return;
+    }
+    open.set(address, count);
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 0) - 1;
+      if (left > 0) open.set(address, left);
+      else open.delete(address);
+    });
+  });
 }
 
 async function close(server: Server): Promise<void> {
@@ -69,14 +95,14 @@ async function answer(
     await send(response, outgoing, left.signal);
   } catch {
     // The message of an error could tell the client what it must not see.
-    if (!outgoing.headersSent) outgoing.writeHead(500);
+    if (!outgoing.headersSent) outgoing.writeHead(500, CLOSE);
     outgoing.end();
   }
 }
 
 const refusal = (isTooLarge: boolean): Response =>
   isTooLarge
-    ? new Response('the body is too large\n', { status: 413, headers: { connection: 'close' } })
+    ? new Response('the body is too large\n', { status: 413 })
     : new Response('bad request\n', { status: 400 });
 
 /** Returns the body, or `null` if the body has too many bytes. */
@@ -116,7 +142,10 @@ function requestOf(incoming: IncomingMessage, body: Buffer, signal: AbortSignal)
 
 /** Sends a response, no faster than the client reads. Cancels the body when the client has left. */
 async function send(response: Response, outgoing: ServerResponse, left: AbortSignal): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  outgoing.writeHead(response.status, {
+    ...Object.fromEntries(response.headers),
+    ...(response.ok ? {} : CLOSE),
+  });
   if (response.body === null) {
     outgoing.end();
     return;

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 
 import { describe, expect, it } from 'vitest';
 
 import { startWebServer } from '../../../src/cli/web-server.js';
 import type { WebServer } from '../../../src/cli/web-server.js';
 import { eventually } from '../../../lab/patience.js';
-import { untilTestEnds } from '../../support/current-test.js';
+import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
 
 const serving = async (handler: (request: Request) => Promise<Response>): Promise<WebServer> =>
   untilTestEnds(await startWebServer({ host: '127.0.0.1', port: 0 }, handler));
@@ -51,6 +52,39 @@ describe('a server of web-standard requests', () => {
     await once(socket, 'close');
     clearInterval(sending);
     expect(socket.bytesWritten).toBeLessThan(100_000_000);
+  });
+
+  it.each([403, 404, 500])('closes the connection after an answer of %d', async (status) => {
+    const server = await serving(() => Promise.resolve(new Response('no', { status })));
+    const { headers } = await fetch(server.url);
+    expect(headers.get('connection')).toBe('close');
+  });
+
+  it('closes the connection after an error of the handler', async () => {
+    const server = await serving(() => Promise.reject(new Error('broken')));
+    const { status, headers } = await fetch(server.url);
+    expect([status, headers.get('connection')]).toEqual([500, 'close']);
+  });
+
+  it('has at most 50 connections from one address, and has room again when one is closed', async () => {
+    const server = await measuring();
+    const { hostname, port } = new URL(server.url);
+    const request = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+    /** Resolves with whether the server answers on a new connection, which then stays open. */
+    const isServed = (localAddress: string): Promise<boolean> =>
+      new Promise((resolve) => {
+        const socket = connect({ port: Number(port), host: hostname, localAddress });
+        whenTestEnds(() => socket.destroy());
+        sockets.push(socket);
+        socket.once('data', () => resolve(true)).on('error', () => resolve(false));
+        socket.once('close', () => resolve(false)).write(request);
+      });
+    const sockets: Socket[] = [];
+    for (let at = 0; at < 50; at += 1) expect(await isServed('127.0.0.1')).toBe(true);
+    expect(await isServed('127.0.0.1')).toBe(false);
+    expect(await isServed('127.0.0.2')).toBe(true);
+    sockets[0]?.destroy();
+    await eventually('there is room again', () => isServed('127.0.0.1'));
   });
 
   it.each([
