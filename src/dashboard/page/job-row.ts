@@ -3,6 +3,7 @@ import { make, plain, stored, write } from './elements.js';
 import type { RowView } from './list.js';
 import { cell, nameButton, showFigure, showName } from './row-parts.js';
 import { clockTime, span } from './times.js';
+import type { Now } from './times.js';
 
 /** How long after an instant its run is shown as late, in ms. A leader needs some time to claim an instant. */
 const LATE_MS = 5_000;
@@ -53,7 +54,7 @@ export class JobRowView implements RowView<JobRow> {
     this.#content.replaceChildren(...parts);
   }
 
-  tick(nowMs: number): void {
+  tick({ ms: nowMs }: Now): void {
     if (this.#row === undefined) return;
     const { last, next, missed } = this.#row;
     write(

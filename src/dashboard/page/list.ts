@@ -1,7 +1,8 @@
 import type { ListChange, Row } from '../wire.js';
 import { elementOf, make, write } from './elements.js';
 import { staying } from './order.js';
-import { count, counted } from './times.js';
+import { count, counted, isOld, span } from './times.js';
+import type { Now } from './times.js';
 
 /** One row of a list: a row of the table, and below it the row of its details while it is open. */
 export interface RowView<R extends Row> {
@@ -11,7 +12,7 @@ export interface RowView<R extends Row> {
   readonly button: HTMLButtonElement;
   update(row: R): void;
   /** Shows ages and times left at this time of the server. */
-  tick(nowMs: number): void;
+  tick(now: Now): void;
 }
 
 /** The properties in which the lists differ. */
@@ -82,24 +83,25 @@ export class List<R extends Row> {
   }
 
   /** Puts the rows in order, and shows the ages and times left. */
-  render(nowMs: number, filter: string): void {
+  render(now: Now, filter: string): void {
     const isStill = !this.#mustArrange && this.#isStill;
     this.#mustArrange = false;
     this.#arrange(isStill);
     for (const view of this.#views.values()) {
-      if (this.#visible.has(view.element) || view.details.isConnected) view.tick(nowMs);
+      if (this.#visible.has(view.element) || view.details.isConnected) view.tick(now);
     }
     const shown = this.#order.length;
     this.#table.hidden = shown === 0;
     this.#empty.hidden = shown > 0;
     if (shown === 0) this.#showEmpty(filter);
-    write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill));
+    write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
   }
 
-  #noteOf(shown: number, filter: string, isStill: boolean): string {
+  #noteOf(shown: number, filter: string, isStill: boolean, now: Now): string {
     const all = filter === '' ? count(this.#matching) : counted(this.#matching, 'match', 'matches');
     const which = this.#matching > shown ? `the first ${count(shown)} of ${all}` : all;
-    return `${which}, ${isStill ? 'order held while you look' : this.#kind.sorted}`;
+    const age = isOld(now) ? `, ${span(now.ageMs)} old` : '';
+    return `${which}, ${isStill ? 'order held while you look' : this.#kind.sorted}${age}`;
   }
 
   /** The buttons of the rows, from top to bottom. */

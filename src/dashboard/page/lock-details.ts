@@ -2,6 +2,7 @@ import type { HolderRow, LockRow } from '../wire.js';
 import { make, plain, write } from './elements.js';
 import { Ticking, holderDetails, waiterDetails } from './row-parts.js';
 import { count, counted } from './times.js';
+import type { Now } from './times.js';
 
 /** Asks the server to revoke one hold. */
 export type Revoke = (name: string, holder: HolderRow, why: string, force: boolean) => void;
@@ -30,9 +31,9 @@ export class LockDetails {
     this.#showQueue(row);
   }
 
-  tick(nowMs: number): void {
-    for (const holding of this.#holdings.values()) holding.tick(nowMs);
-    this.#queueTicking.tick(nowMs);
+  tick(now: Now): void {
+    for (const holding of this.#holdings.values()) holding.tick(now);
+    this.#queueTicking.tick(now);
   }
 
   #showHolders({ name, kind, holders, holderCount }: LockRow): void {
@@ -118,7 +119,7 @@ class Holding {
     this.#terms = terms;
   }
 
-  tick(nowMs: number): void {
-    this.#ticking.tick(nowMs);
+  tick(now: Now): void {
+    this.#ticking.tick(now);
   }
 }

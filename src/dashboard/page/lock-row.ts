@@ -4,7 +4,8 @@ import type { RowView } from './list.js';
 import { LockDetails } from './lock-details.js';
 import type { Revoke } from './lock-details.js';
 import { cell, nameButton, party, showFigure, showName } from './row-parts.js';
-import { count, span } from './times.js';
+import { count, isOld, span } from './times.js';
+import type { Now } from './times.js';
 
 const KINDS: Readonly<Record<LockRow['kind'], string>> = {
   mutex: 'mutex',
@@ -84,16 +85,17 @@ export class LockRowView implements RowView<LockRow> {
     if (this.details.isConnected) this.#whole.show(row);
   }
 
-  tick(nowMs: number): void {
+  tick(now: Now): void {
     if (this.#row === undefined) return;
+    const { ms: nowMs } = now;
     const [holder] = this.#row.holders;
     const [waiter] = this.#row.waiters;
     showFigure(this.#age, holder === undefined ? null : span(nowMs - holder.since));
-    const leftMs = holder === undefined ? Infinity : holder.until - nowMs;
-    showFigure(this.#left, holder === undefined ? null : span(leftMs));
-    this.#left.classList.toggle('warn', leftMs < 2_000);
+    const leftMs = holder === undefined || isOld(now) ? null : holder.until - nowMs;
+    showFigure(this.#left, leftMs === null ? null : span(leftMs));
+    this.#left.classList.toggle('warn', leftMs !== null && leftMs < 2_000);
     showFigure(this.#wait, waiter === undefined ? null : span(nowMs - waiter.since));
-    if (this.details.isConnected) this.#whole.tick(nowMs);
+    if (this.details.isConnected) this.#whole.tick(now);
   }
 
   #holderWords({ kind, holders, holderCount }: LockRow): (Node | string)[] {

@@ -96,9 +96,9 @@ function draw(): void {
   isDrawing = false;
   if (latest === undefined) return;
   drawnAtMs = performance.now();
-  const nowMs = drawnAtMs + aheadMs;
+  const now = { ms: drawnAtMs + aheadMs, ageMs: latest.ageMs };
   const filter = filterInput.value.trim();
-  for (const list of [locks, elections, jobs]) list.render(nowMs, filter);
+  for (const list of [locks, elections, jobs]) list.render(now, filter);
   figures.show(latest.totals, latest.handOvers, latest.state !== 'polling');
   summarize(latest);
 }

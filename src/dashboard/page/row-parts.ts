@@ -1,20 +1,21 @@
 import type { HolderRow, WaiterRow } from '../wire.js';
 import { make, plain, stored, write } from './elements.js';
-import { span } from './times.js';
+import { isOld, span } from './times.js';
+import type { Now } from './times.js';
 
 /** Elements whose text follows the time. */
 export class Ticking {
-  readonly #texts: { readonly element: Element; readonly textAt: (nowMs: number) => string }[] = [];
+  readonly #texts: { readonly element: Element; readonly textAt: (now: Now) => string }[] = [];
 
   /** Makes an element whose text `textAt` gives for each time. */
-  add(textAt: (nowMs: number) => string): HTMLElement {
+  add(textAt: (now: Now) => string): HTMLElement {
     const element = make('span', { class: 'number' });
     this.#texts.push({ element, textAt });
     return element;
   }
 
-  tick(nowMs: number): void {
-    for (const { element, textAt } of this.#texts) write(element, textAt(nowMs));
+  tick(now: Now): void {
+    for (const { element, textAt } of this.#texts) write(element, textAt(now));
   }
 }
 
@@ -64,11 +65,11 @@ export function holderDetails(present: () => HolderRow, ticking: Ticking): HTMLD
   parts.push(
     term(
       'Held for',
-      ticking.add((nowMs) => span(nowMs - since)),
+      ticking.add(({ ms }) => span(ms - since)),
     ),
     term(
       'Time left',
-      ticking.add((nowMs) => span(present().until - nowMs)),
+      ticking.add((now) => (isOld(now) ? '–' : span(present().until - now.ms))),
     ),
     term('Token', make('span', { class: 'number' }, String(token))),
     term('Id', stored(id)),
@@ -83,7 +84,7 @@ export function waiterDetails(waiter: WaiterRow, ticking: Ticking): HTMLElement 
   if (mode !== undefined) line.append(' ', stored(mode, { class: 'mode' }));
   line.append(
     ' waits ',
-    ticking.add((nowMs) => span(nowMs - since)),
+    ticking.add(({ ms }) => span(ms - since)),
   );
   if (why !== undefined && why !== '') line.append(' ', stored(why, { class: 'why' }));
   if (process !== who) line.append(' ', stored(process, { class: 'process' }));

@@ -1,3 +1,17 @@
+/** The server's time, and how old the shown rows are, both in ms. */
+export interface Now {
+  readonly ms: number;
+  readonly ageMs: number;
+}
+
+/**
+ * From this age on, the time left of a lease is not shown: the holder may have extended the lease since, and the old time
+ * left would look like a loss.
+ */
+const OLD_MS = 3_000;
+
+export const isOld = ({ ageMs }: Now): boolean => ageMs > OLD_MS;
+
 const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
 
 /** A time span for people: `0.4s`, `12s`, `3m20s`, `5h07m`, `2d03h`. */
