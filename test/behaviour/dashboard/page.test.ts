@@ -5,6 +5,7 @@ import { LockProvider } from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { startWebServer } from '../../../src/cli/web-server.js';
 import { dashboard } from '../../../src/dashboard/index.js';
+import type { BoardMessage, LockRow } from '../../../src/dashboard/wire.js';
 import { chromiumPath, startBrowser } from '../../../lab/browser.js';
 import { eventually, later } from '../../../lab/patience.js';
 import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
@@ -139,6 +140,41 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
     await eventually('the details are open', async () => (await viewer.page.locator('.terms').count()) === 1);
     expect(await viewer.page.getByRole('button', { name: /revoke/i }).count()).toBe(0);
+  });
+
+  it.each([
+    [3_000, /^9m\d\ds$/, ''],
+    [60_000, /^–$/, ', 1m00s old'],
+  ])('shows rows that are %d ms old with the time left %s', async (ageMs, left, note) => {
+    const set = new MemoryReplicaSet({ seed: 6 });
+    whenTestEnds(() => set.close());
+    const locks = new LockProvider(set.db('app'));
+    whenTestEnds(() => locks.close({ drainMs: 0 }));
+    const viewer = await viewPage(browser, locks);
+    const [holder, none] = [
+      { who: 'a', process: 'a', token: 1 },
+      { matching: 0, rows: [], order: [] },
+    ];
+    const row = {
+      ...{ key: 1, name: 'x', kind: 'mutex', waiters: [], waiterCount: 0, handOvers: 0, losses: 0 },
+      ...{ holders: [{ ...holder, id: 'id', since: 1e12, until: 1e12 + 599_999 }], holderCount: 1 },
+    };
+    const totals = { locks: 1, elections: 0, jobs: 0, held: 1, waiting: 0, losses: 0 };
+    const message: BoardMessage = {
+      ...{ state: 'live', now: 1e12, ageMs, mayRevoke: false, totals, handOvers: [] },
+      ...{ locks: { matching: 1, order: [1], rows: [row as LockRow] }, elections: none, jobs: none },
+    };
+    const body = `retry: 600000\ndata: ${JSON.stringify(message)}\n\n`;
+    await viewer.page.route(/\/events/, (route) => route.fulfill({ contentType: 'text/event-stream', body }));
+    await viewer.page.reload();
+    await viewer.untilNames((names) => names.join() === 'x');
+    await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
+    const details = viewer.page.locator('.terms div', { hasText: 'Time left' }).locator('dd');
+    await eventually('the time left is shown', async (see) =>
+      left.test(see(await details.textContent()) ?? ''),
+    );
+    expect((await viewer.cells('x'))['Time left']).toMatch(left);
+    expect(await viewer.page.locator('#locks .note').textContent()).toMatch(new RegExp(`you look${note}$`));
   });
 
   it('says that the store is unavailable, and goes on when it is back', async () => {
