@@ -76,8 +76,18 @@ describe('a server of web-standard requests', () => {
         const socket = connect({ port: Number(port), host: hostname, localAddress });
         whenTestEnds(() => socket.destroy());
         sockets.push(socket);
-        socket.once('data', () => resolve(true)).on('error', () => resolve(false));
-        socket.once('close', () => resolve(false)).write(request);
+        socket
+          .once('data', () => {
+            resolve(true);
+          })
+          .on('error', () => {
+            resolve(false);
+          });
+        socket
+          .once('close', () => {
+            resolve(false);
+          })
+          .write(request);
       });
     const sockets: Socket[] = [];
     for (let at = 0; at < 50; at += 1) expect(await isServed('127.0.0.1')).toBe(true);
