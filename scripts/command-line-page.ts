@@ -26,7 +26,8 @@ never printed. On the command line it is in the list of processes, so set \`MONG
 A duration is a number with a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`, and at most \`596h\`. Each option is also a variable, named below; an option on
 the command line outranks its variable. The variable of a switch is \`1\` or \`0\`. An empty variable is the same as none.
 An option on the command line also outranks the variables of the options that it excludes: \`-n\` is without
-\`LEASEHOLD_TIMEOUT\`. A command after \`--\` outranks \`LEASEHOLD_COMMAND\` and \`LEASEHOLD_OBSERVE\`. A \`LEASEHOLD_PORT\` of the form \`tcp://…\` is ignored: Kubernetes sets it for a service with the
+\`LEASEHOLD_TIMEOUT\`. A command after \`--\` outranks \`LEASEHOLD_COMMAND\` and \`LEASEHOLD_OBSERVE\`. A
+\`LEASEHOLD_PORT\` of the form \`tcp://…\` is ignored: Kubernetes sets it for a service with the
 name leasehold.
 
 A name that begins with \`-\` stands after \`--\`: \`leasehold show -- -x\`. The options come before it. \`run\` and \`elect\` have

@@ -49,10 +49,11 @@ const MAX_FILTER = 1_024;
  * be the one that the browser has. The page shows names, labels and reasons of all processes. Without `authorize`,
  * everyone who reaches the handler sees them.
  *
- * Not promised: the paths of the events and of revocations, and their format. If a lock changes twice within 500 ms,
- * the first change may not be shown. The searches for filters take at most about a fifth of the time of the process. So
- * with many locks and many filters, the handler searches less often: the page may show what matched its filter many
- * seconds ago, and a new filter waits for its first search.
+ * Not promised: the paths of the events and of revocations, and their format. If a lock changes twice between two
+ * reads, the first change may not be shown: a read begins at least 500 ms after the one before. The searches for
+ * filters take at most about a fifth of the time of the process. So with many locks and many filters, the handler
+ * searches less often: the page may show what matched its filter many seconds ago, and a new filter waits for its
+ * first search.
  *
  * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.

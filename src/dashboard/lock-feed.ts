@@ -18,9 +18,12 @@ const READ_EVERY_MS = 500;
 
 /**
  * With a change stream, a pause is at least this many times as long as the read before it, however many commands the
- * read took. So the reads take at most a quarter of the time.
+ * read took. So the reads take at most a quarter of the time, but for reads of more than a second.
  */
 const PAUSES_PER_READ = 3;
+
+/** The longest of these pauses, after a read of very many locks. */
+const MAX_PAUSE_MS = 3_000;
 
 /** The last part of the pause. The changes that the server has collected arrive in it. */
 const COLLECT_MS = 50;
@@ -233,7 +236,8 @@ export class LockFeed {
     } else {
       // Each change that arrives alone costs a round trip, so the server collects them for the next read.
       this.#stream.pause(true);
-      const nextMs = Math.max(startedMs + READ_EVERY_MS, nowMs + PAUSES_PER_READ * (nowMs - startedMs));
+      const pauseMs = Math.min(PAUSES_PER_READ * (nowMs - startedMs), MAX_PAUSE_MS);
+      const nextMs = Math.max(startedMs + READ_EVERY_MS, nowMs + pauseMs);
       await sleepUntil(clock, nextMs - COLLECT_MS, over);
       this.#stream.pause(false);
       await sleepUntil(clock, nextMs, over);

@@ -21,7 +21,10 @@ const RESERVED_MS = 50;
  */
 const ROUNDS_PER_VIEW = 7;
 
-/** A view that no viewer has asked for during this time, in ms, is forgotten. No other view is. */
+/**
+ * A view that no viewer has asked for during this time, in ms, is forgotten. No other view is. A viewer asks when the
+ * board has changed, so the time is longer than the longest pause between two reads of the board.
+ */
 const KEEP_MS = 5_000;
 
 /** The most views that are kept: twice the most viewers. With so many views, a new filter waits. */

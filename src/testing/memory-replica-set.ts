@@ -268,8 +268,8 @@ export class MemoryReplicaSet {
   }
 
   #clientOf(db: Db): SimulatedClient {
-    const process = simulatedSurroundingsOf(db);
-    const client = process && this.#clients.get(process);
+    const surroundings = simulatedSurroundingsOf(db);
+    const client = surroundings && this.#clients.get(surroundings);
     if (client === undefined) throw wrongType('db', 'a Db of this MemoryReplicaSet', db);
     return client;
   }

@@ -11,8 +11,8 @@ import { isSimulated } from './on-servers.js';
 const STEP_MS = 10;
 
 /**
- * The replica set in memory that all tests of a file share, and its other sets with the same time. While a test is running, time passes by itself from one
- * event to the next, so a test that waits for a minute takes milliseconds.
+ * The replica set in memory that all tests of a file share, and its other sets with the same time. While a test is
+ * running, time passes by itself from one event to the next, so a test that waits for a minute takes milliseconds.
  */
 class SimulatedStore {
   readonly #set = new MemoryReplicaSet({ time: 'virtual', seed: drawSeed('a replica set in memory') });
@@ -58,7 +58,8 @@ class SimulatedStore {
 
   /**
    * Time passes until the returned function is called. That function throws if any version of the documents of this
-   * database has broken an invariant.
+   * database has broken an invariant. It judges all of them, because each is compared with the one before it, which may
+   * be from an earlier test.
    */
   open(database: string): () => void {
     this.#users += 1;

@@ -39,6 +39,8 @@ let latest: BoardMessage | undefined;
 let isDrawing = false;
 let summarizedAtMs = -Infinity;
 let drawnAtMs = -Infinity;
+/** Since when what is shown follows the store no more; `undefined` while it follows the store. */
+let outdatedSinceMs: number | undefined;
 
 const revoke: Revoke = (name, { id, who }, why, force) => {
   void postRevocation({ name, id, ...(why === '' ? {} : { why }), force }).then((text) => {
@@ -96,7 +98,8 @@ function draw(): void {
   isDrawing = false;
   if (latest === undefined) return;
   drawnAtMs = performance.now();
-  const now = { ms: drawnAtMs + aheadMs, ageMs: latest.ageMs };
+  const ageMs = latest.ageMs + drawnAtMs - (outdatedSinceMs ?? drawnAtMs);
+  const now = { ms: drawnAtMs + aheadMs, ageMs };
   const filter = filterInput.value.trim();
   for (const list of [locks, elections, jobs]) list.render(now, filter);
   figures.show(latest.totals, latest.handOvers, latest.state !== 'polling');
@@ -110,6 +113,8 @@ function drawSoon(): void {
 }
 
 function showState(shown: BoardMessage['state'], why = ''): void {
+  if (shown === 'live' || shown === 'polling') outdatedSinceMs = undefined;
+  else outdatedSinceMs ??= performance.now();
   state.dataset['state'] = shown;
   write(state, STATES[shown]);
   state.title = plain(why);

@@ -67,7 +67,18 @@ describe('a server of web-standard requests', () => {
   });
 
   it('has at most 50 connections from one address, and has room again when one is closed', async () => {
-    const server = await measuring();
+    // The answers do not end, so no connection is idle, and the server closes none of them.
+    const server = await serving(() =>
+      Promise.resolve(
+        new Response(
+          new ReadableStream({
+            start: (body) => {
+              body.enqueue(new Uint8Array(1));
+            },
+          }),
+        ),
+      ),
+    );
     const { hostname, port } = new URL(server.url);
     const request = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
     /** Resolves with whether the server answers on a new connection, which then stays open. */
@@ -90,9 +101,11 @@ describe('a server of web-standard requests', () => {
           .write(request);
       });
     const sockets: Socket[] = [];
-    for (let at = 0; at < 50; at += 1) expect(await isServed('127.0.0.1')).toBe(true);
+    const first = Array.from({ length: 50 }, () => isServed('127.0.0.1'));
+    expect(await Promise.all(first)).not.toContain(false);
     expect(await isServed('127.0.0.1')).toBe(false);
-    expect(await isServed('127.0.0.2')).toBe(true);
+    // Other systems have no second address by themselves.
+    if (process.platform === 'linux') expect(await isServed('127.0.0.2')).toBe(true);
     sockets[0]?.destroy();
     await eventually('there is room again', () => isServed('127.0.0.1'));
   });
