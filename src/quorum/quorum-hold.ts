@@ -217,7 +217,10 @@ export class QuorumHold implements Held {
    * deadline, this call ends the hold.
    */
   checkJoinRequest(): SeatRequest | undefined {
-    const mayJoin = this.checkEnd() === undefined && !this.#isChanging;
+    // A hold that was revoked in one store must not outlast its revocation in a majority by taking the first seats again
+    // before it hears of the last revocation.
+    const isRevoked = this.#wasAskedToRelease || this.#revocation !== undefined;
+    const mayJoin = this.checkEnd() === undefined && !this.#isChanging && !isRevoked;
     return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;
   }
 
