@@ -89,10 +89,12 @@ async function compare(
   calls: number,
 ): Promise<void> {
   await using plain = bench.provider();
+  // A provider of its own, because the providers have connections of their own, and two connections differ a little.
+  await using plainAgain = bench.provider();
   await using observed = bench.provider();
   const stop = instrumented(observed);
   try {
-    const [without, beside] = [plain, plain].map((locks, index) =>
+    const [without, beside] = [plain, plainAgain].map((locks, index) =>
       locks.createMutex(`${part}-${index}`, { keepMs }),
     );
     const withIt = observed.createMutex(`${part}-observed`, { keepMs });
