@@ -2,9 +2,9 @@ import { sleepUntil } from './clock.js';
 import type { Clock } from './clock.js';
 
 /**
- * Pauses between tries that fail: each lasts twice as long as the one before, up to a bound. Up to half of each pause
- * is taken off at random, so that processes whose tries have failed together do not try again together. The argument
- * `failures` counts the earlier failures in a row: 0 for the pause after the first failure.
+ * The pauses after failures in a row: each pause is twice as long as the one before, up to a bound. `pauseMs` and
+ * `pause` then take up to half of the pause off at random, so that processes that failed together do not repeat
+ * together. The argument `failures` counts the earlier failures in a row: 0 for the pause after the first failure.
  */
 export class Backoff {
   readonly #firstMs: number;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The source of all chance in a program. A simulation draws from a seed instead, so that a run can be repeated. */
+/** The source of all random values of a process. In a simulation a seed decides them, so that a run can be repeated. */
 export interface Chance {
   /** Returns a random number: at least 0 and less than 1. */
   number(): number;
@@ -9,8 +9,8 @@ export interface Chance {
   hex(bytes: number): string;
 
   /**
-   * Returns 24 hexadecimal digits that no earlier call has returned: 72 random bits, and a number of 24 bits that
-   * counts the calls.
+   * Returns 24 hexadecimal digits that are practically unique: 72 random bits, and a number of 24 bits that counts the
+   * calls.
    *
    * Two results of one turn of the event loop differ in that number: no turn makes 2^24 calls, because each call takes
    * memory. The results of two turns or of two programs differ unless their random bits are equal.
@@ -19,7 +19,7 @@ export interface Chance {
 
   /**
    * Whether the process learns that an object was garbage-collected. No seed decides when that happens, so a simulated
-   * process never learns of it.
+   * process in virtual time does not learn of it.
    */
   readonly seesCollections: boolean;
 }

@@ -3,7 +3,7 @@ import type { Chance } from './chance.js';
 
 /**
  * The clocks, the timers and the turns of one process, behind one interface, so that tests can move time by hand. The
- * clock also has the random numbers of its process, because a simulation must decide both.
+ * interface includes the random numbers of the process, because a simulation replaces them together with the time.
  */
 export interface Clock {
   /** Milliseconds of a monotonic clock. Deadlines are instants on this clock. */

@@ -34,7 +34,7 @@ const holds = new Messages<ObservedHold>();
 const ofHold = (observed: ObservedHold): ObservedHold =>
   holds.of(observed, { acquire: acquires.of(observed.acquire) });
 
-/** Publishes on the channels of Node.js. A channel without subscribers publishes nothing. */
+/** Publishes on the diagnostics channels of Node.js. A channel without subscribers publishes nothing. */
 export const diagnostics: Observer = {
   acquireStarted(observed) {
     if (!acquire.hasSubscribers) return;

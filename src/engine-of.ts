@@ -3,7 +3,6 @@ import { ProviderParts } from './provider-parts.js';
 
 const engines = new ProviderParts<Engine>('a LockProvider');
 
-/** Stores the engine of a provider. */
 export function keepEngine(provider: object, engine: Engine): void {
   engines.keep(provider, engine);
 }

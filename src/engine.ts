@@ -76,7 +76,10 @@ export class Engine {
    * pool is too small for that stream, these settings demand polling.
    */
   readonly observing: Settings;
-  /** The settings for a third change stream, which watches the whole collection for a dashboard. */
+  /**
+   * The settings for a third change stream, which watches the whole collection for a dashboard. If the connection pool
+   * is too small for that stream, these settings demand polling.
+   */
   readonly overseeing: Settings;
   readonly #clock: Clock;
   readonly #collection: LockCollection;
@@ -103,7 +106,8 @@ export class Engine {
     this.#clock = clock;
     const processId = process ?? `${processName}:${clock.chance.hex(8)}`;
     this.processId = processId;
-    // Every request listens to these signals, so many listeners are no leak.
+    // Each request in flight listens to the first signal, and each claim of a fire to the second. So a large number of
+    // listeners is no leak.
     setMaxListeners(0, this.#closing.signal, this.drained.signal);
     const { settings } = this;
     this.#collection = new LockCollection(db, settings, clock, report);
@@ -262,7 +266,10 @@ export class Engine {
     return await this.#collection.ensureIndex();
   }
 
-  /** Tells holders, candidates and jobs to end, waits for them for at most `drainMs`, and then ends all parts. */
+  /**
+   * Tells holders, candidates and jobs to end, waits for them and for the claims of fires for at most `drainMs`, and
+   * then ends all parts.
+   */
   async close(drainMs: number): Promise<void> {
     this.#closing.abort();
     const stopped = [...this.elections.started].map((each) => each.stop({ drainMs }));

@@ -9,7 +9,8 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
  * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
  * store, or an `AggregateError` for several stores.
- * `untilElected` also throws this error. It withdraws nothing: the candidate still stands for election.
+ *
+ * `untilElected` also throws this error, and withdraws nothing: the candidate still stands for election.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** @internal */
@@ -18,7 +19,7 @@ export class AcquireTimeoutError extends LeaseholdError {
   /** Always `ACQUIRE_TIMEOUT`. */
   readonly code = 'ACQUIRE_TIMEOUT';
 
-  /** The holders that the store showed last. Empty if the store never answered. */
+  /** The holders that the store showed last. Empty if no answer has shown a holder. */
   readonly holders: readonly LeaseInfo[];
 
   /**
@@ -67,9 +68,10 @@ export class AcquireTimeoutError extends LeaseholdError {
 
 /**
  * Why a lock is not held any more. `expired`: the time of the hold was over before an extension was confirmed.
+ * `assertHeld` also names this cause while the hold is doubtful, although the server may still confirm the hold.
  * `evicted`: the seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
  * provider was closed. `released`: the handle was used after its release, or the leader has ended its term. `revoked`:
- * `revoke` took the hold away; the message says which provider revoked it, and why, as far as that is known.
+ * `revoke` took the hold away; the message says which provider revoked the hold, and why, as far as that is known.
  */
 export type LossCause =
   'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
@@ -83,7 +85,10 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
   revoked: 'it was revoked',
 };
 
-/** The lock is not held any more. Stop the work that the lock protects. */
+/**
+ * The lock is not held any more. Stop the work that the lock protects. `assertHeld` also throws this error, with `why`
+ * `expired`, if the process was suspended and the server has not confirmed the hold since.
+ */
 export class LockLostError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_LOST';
@@ -142,8 +147,8 @@ export class LockModeError extends LeaseholdError {
 }
 
 /**
- * The semaphore is in use with a limit other than the one given to this object. Or a request asks for more permits than
- * the stored limit, which may have been lowered while the request waited.
+ * The semaphore is in use with another limit than that of the `Semaphore` object, or a request asks for more permits
+ * than the stored limit. The stored limit may have been lowered while the request waited.
  */
 export class SemaphoreLimitMismatchError extends LeaseholdError {
   /** @internal */
@@ -152,7 +157,7 @@ export class SemaphoreLimitMismatchError extends LeaseholdError {
   /** Always `SEMAPHORE_LIMIT_MISMATCH`. */
   readonly code = 'SEMAPHORE_LIMIT_MISMATCH';
 
-  /** The limit that was given to this object, or the number of permits that the request asked for. */
+  /** The limit of the `Semaphore` object, or the number of permits that the request asked for. */
   readonly expected: number;
 
   /** The stored limit. */
@@ -231,8 +236,8 @@ export class ProviderClosedError extends LeaseholdError {
 
 /**
  * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. The library then removes in the background what a request for a lock may have left in the store. Nothing
- * that was left lasts longer than one lease.
+ * applied. If the command was a request for a lock, the library then removes in the background what the request may
+ * have left in the store, and nothing of the request lasts longer than one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** @internal */
@@ -255,7 +260,9 @@ export class StoreUnavailableError extends LeaseholdError {
   }
 }
 
-/** The server, or the configuration of the client, lacks something that this library needs. */
+/**
+ * The server or the configuration of the client lacks something that this library needs, or the collection is capped.
+ */
 export class UnsupportedServerError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'UNSUPPORTED_SERVER';
@@ -270,8 +277,9 @@ export class UnsupportedServerError extends LeaseholdError {
 }
 
 /**
- * The resource has seen a newer token than the token of this hold: another holder has had the lock since, or this hold
- * has changed its mode. Nothing was written. Data that was read under this hold may be out of date.
+ * The resource has seen a newer token than the token of this hold: a later hold of the lock has written, or this hold
+ * has changed its mode and has written since. The failed call wrote nothing. Data that was read under this hold may be
+ * out of date.
  */
 export class StaleTokenError extends LeaseholdError {
   /** @internal */

@@ -52,7 +52,8 @@ export interface ReleasedEvent extends AttemptEvent {
   /** The time from the beginning of the hold to the call of the release, in whole ms. */
   readonly heldMs: number;
   /**
-   * Whether the store has confirmed the release. Also true if the process keeps the seat, because nothing is sent then.
+   * Whether the store has confirmed the release. Also true if nothing is sent, because the process keeps the seat or
+   * other readers of the process share it.
    */
   readonly confirmed: boolean;
 }
@@ -61,7 +62,7 @@ export interface ReleasedEvent extends AttemptEvent {
 export interface LostEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
-  /** The time from the beginning of the hold to its loss, in whole ms. */
+  /** The time from the beginning of the hold to its loss, or to the release that found no lease, in whole ms. */
   readonly heldMs: number;
   /** How the hold was lost. */
   readonly why: LossCause;
@@ -96,8 +97,8 @@ export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
   /**
-   * Label and process id of the provider that revoked the hold. `undefined` if the holder's own provider closes, or if
-   * the document does not show the revoker.
+   * The provider that revoked the hold: its process id, after its label if it has one. `undefined` if the holder's own
+   * provider closes, or if the document does not show the revoker.
    */
   readonly by?: string | undefined;
   /** The reason for the revocation, if one was given. */

@@ -17,13 +17,13 @@ export interface LockProviderHealth {
   readonly reasons: readonly string[];
   /** How a waiter would be woken now; `null` while the change stream is not open and the provider does not poll. */
   readonly wakeups: Wakeups | null;
-  /** The time since the last answer of the store to a command, in whole ms; `null` before the first one. */
+  /** The time since the last answer of the store to a command, in whole ms; `null` before the first answer. */
   readonly answeredMsAgo: number | null;
   /**
-   * The smallest share of its length that any lease of the process has left; revoked leases do not count. It is 1 right
-   * after an extension, and above 0.6 while extensions are answered in time (with the default `clockAllowanceMs`).
-   * Until the first extension of a hold that had to wait, it may be a third. It is 0 when a hold is doubtful, and
-   * `null` if there is no such lease.
+   * The smallest share that any lease of the process has left, 0 to 1; `null` if there is no lease. Revoked leases and
+   * the clock allowance do not count. The share of a lease is 1 right after an extension, and above 0.6 while
+   * extensions are answered in time (with the default `clockAllowanceMs`). It may be a third until the first extension
+   * of a hold that had to wait. It is 0 while a hold is doubtful.
    */
   readonly leastLeaseShare: number | null;
   /** How many change streams are open; the stream of a dashboard is not counted. */

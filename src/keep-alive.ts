@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from './clock.js';
 
-/** The calls that keep the process alive, and the timer by which they do. */
+/** How many calls of `keepAlive` await their promises, and the timer that keeps the process alive meanwhile. */
 interface AwaitedCalls {
   count: number;
   ticking: NodeJS.Timeout | undefined;
@@ -39,12 +39,12 @@ export async function keepAlive<T>(promise: Promise<T>): Promise<T> {
 }
 
 /**
- * Makes a clock known: the real one, or a simulated one of a test. When the last known clock has stopped for good, its
- * timers never fire, so the awaited calls do not keep the process alive any longer.
+ * Makes a clock known: the clock of the real process, or that of a simulation. When the last known clock has stopped
+ * for good, no timer of the library fires any more, so the awaited calls stop keeping the process alive.
  *
  * `keepAlive` does not know the clock of a call, because that would need an argument in every call of `keepAlive`.
  *
- * @param over - Aborts when the clock stops for good. The signal of the real clock never aborts.
+ * @param over - Aborts when the clock stops for good. The signal of the real process never aborts.
  */
 export function goBy(over: AbortSignal): void {
   if (over.aborted || known.has(over)) return;

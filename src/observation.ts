@@ -20,7 +20,7 @@ import { TelemetryFailures } from './warnings.js';
 
 /** A call of acquire that has failed. */
 interface FailedCall {
-  /** Whether the call did not wait, or was a `tryAcquire`. */
+  /** Whether the call was a `tryAcquire`, or had a `timeoutMs` of 0. */
   readonly isTry: boolean;
   readonly signal: AbortSignal | undefined;
   readonly durationMs: number;
@@ -45,7 +45,8 @@ export const holdEndOf = (why: LossCause): HoldEnd => {
 
 /**
  * What one provider tells of its work: to its observers, and to the subscribers of the diagnostics channels. The core
- * asks `isOn` before it makes an object for observers, so that an unobserved provider does nothing but ask.
+ * asks `isOn` (for extensions, `hearsExtensions`) before it makes an object for observers, so that an unobserved
+ * provider makes none.
  */
 export class Observation {
   #observers: readonly Observer[] = [];
@@ -53,7 +54,7 @@ export class Observation {
   readonly #granted = new WeakMap<object, ObservedAcquire>();
   /** The holds that were observed from their beginning. The key is the hold itself. */
   readonly #holds = new Map<object, ObservedHold>();
-  /** The last observed use of each seat that this process may keep. */
+  /** The last observed use of each seat that this process may pass from one caller to the next. */
   readonly #usesOfSeats = new WeakMap<PassedSeat, { readonly use: number; readonly traceparent: string }>();
   readonly #failures = new TelemetryFailures();
   readonly #isOfStore: boolean;
@@ -148,8 +149,8 @@ export class Observation {
   }
 
   /**
-   * Called once at the end of each hold. If the hold was not observed from its beginning, observers hear only of its
-   * loss.
+   * Called once at the end of each hold. Observers hear `holdEnded` if the hold was observed from its beginning, and
+   * `holdMissed` if its caller did not have the hold yet. They hear `lost` after every end other than a release.
    */
   holdEnded(
     hold: {
@@ -264,7 +265,6 @@ export interface Observable {
 
 const observables = new ProviderParts<Observable>('a LockProvider or QuorumLockProvider');
 
-/** Stores what can be observed of a provider. */
 export function keepObservable(provider: object, observable: Observable): void {
   observables.keep(provider, observable);
 }

@@ -43,8 +43,8 @@ export interface ObservedLock {
 /** One call of acquire. Until the values are known, `handedBy` is empty, and all other fields below are `undefined`. */
 export interface ObservedAcquire extends ObservedLock {
   /**
-   * The W3C trace context of the hold to come. An observer sets it when the acquire starts; the request and the lease
-   * store it.
+   * The W3C trace context of the hold to come. An observer sets it when the acquire starts. The document stores it with
+   * the waiter and with the lease.
    */
   traceparent: string | undefined;
   /** The place in the queue, 0 for the head, when the store first showed it. */

@@ -101,7 +101,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
 
   /**
    * Creates a reader-writer lock object of this name. Sends nothing. All objects of one name are the same lock. With
-   * `keepMs`, the readers of this provider share one read, until a writer or an upgrade waits.
+   * `keepMs`, the readers of this provider share one read, until a request or an upgrade has to wait.
    *
    * @throws As `createMutex`.
    */
@@ -212,8 +212,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Reads the present state of a lock of any kind, with read concern majority; `null` if the lock is not stored.
    *
-   * @throws {@link CorruptLockDocumentError}, {@link StoreUnavailableError}, {@link UnsupportedServerError},
-   *   {@link ProviderClosedError}.
+   * @throws `TypeError` or `RangeError` for a wrong name; {@link CorruptLockDocumentError},
+   *   {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
   async inspect(name: string): Promise<LockSnapshot | null> {
     this.#engine.assertOpen();
@@ -224,7 +224,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * Reads the stored locks that `filter` selects, by default all. Yields them in the order of their names, each as
    * `inspect` shows it. A corrupt lock is left out, and causes a `storeError` event.
    *
-   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link ProviderClosedError}.
+   * @throws `TypeError` or `RangeError` for a wrong filter; {@link StoreUnavailableError},
+   *   {@link UnsupportedServerError}, {@link ProviderClosedError}.
    */
   async *list(filter?: ListFilter): AsyncGenerator<LockSnapshot> {
     this.#engine.assertOpen();
@@ -282,7 +283,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    * released and the claims of node-cron tasks are answered, for at most `drainMs` (0 to 24 h, default 5,000). After
    * that, the signals of the remaining holds abort, and the provider lets their leases expire: the owners may still be
    * working, so no other process gets these locks earlier. When the promise resolves, no stream or listener is left,
-   * and no timer keeps the process alive. May be called again.
+   * and no timer keeps the process alive. A further call waits for the same end, and its `drainMs` has no effect.
+   *
+   * @throws `TypeError` or `RangeError` for a wrong option. Such a call closes nothing.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

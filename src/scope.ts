@@ -3,7 +3,7 @@ import type { Clock } from './clock.js';
 import { ProviderClosedError } from './errors.js';
 import type { ParsedWait } from './options/request-options.js';
 
-/** The limits that the caller sets to one call. */
+/** When one call began, and the limits that its caller has set. */
 export interface CallLimits extends ParsedWait {
   /** When the call began, on the monotonic clock. */
   readonly startedMs: number;
@@ -37,7 +37,7 @@ export function throwIfOver(lockName: string, closing: AbortSignal, signal: Abor
 /**
  * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
  *
- * The timer of a scope does not keep the process alive. A call that waits uses `keepAlive` for that.
+ * The timer of a scope does not keep the process alive. A call that waits must use `keepAlive`.
  */
 export class Scope {
   readonly #lockName: string;

@@ -11,21 +11,21 @@ export interface Surroundings {
   readonly clock: Clock;
   /** `host:pid`, for people to read. */
   readonly processName: string;
-  /** Aborts when the time is over: from then on no timer fires. The signal of real time never aborts. */
+  /** Aborts when a simulation is over: from then on no timer fires. The signal of the real process never aborts. */
   readonly over: AbortSignal;
 }
 
-/** The key under which a simulated `Db` has the surroundings of its process. */
+/** The key under which a simulated `Db` and a simulated client have the surroundings of their process. */
 export const SURROUNDINGS: unique symbol = Symbol.for('leasehold.surroundings') as never;
 
-/** The surroundings of the process that uses this database: of the simulated process, or of the real one. */
+/** The surroundings of the process that uses this `Db` or client: of the simulated process, or of the real one. */
 export function surroundingsOf(db: object | undefined): Surroundings {
   const surroundings = simulatedSurroundingsOf(db) ?? systemSurroundings;
   goBy(surroundings.over);
   return surroundings;
 }
 
-/** The surroundings of the simulated process that uses this database; `undefined` if the database is a real one. */
+/** The surroundings of the simulated process that uses this `Db` or client; `undefined` if `db` is a real one. */
 export const simulatedSurroundingsOf = (db: object | undefined): Surroundings | undefined =>
   (db as { readonly [SURROUNDINGS]?: Surroundings } | undefined)?.[SURROUNDINGS];
 

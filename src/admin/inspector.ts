@@ -41,7 +41,7 @@ export interface StoredLock {
 
 /**
  * The most lock documents that one command of `list` or `pageStored` reads. A page is small, because lock documents
- * may be large and a caller may stop early. The server returns fewer documents if the page would exceed 16 MB.
+ * may be large and a caller may stop early. The server returns fewer documents if the answer would exceed 16 MB.
  */
 const PAGE_SIZE = 100;
 
@@ -53,7 +53,7 @@ export class Inspector {
   readonly #by: string;
   readonly #whole: Fields;
 
-  /** @param by - The name of this provider, for the holders whose holds this provider revokes. */
+  /** @param by - The name of this provider, which a revocation tells the holders. */
   constructor(
     collection: LockCollection,
     combiner: Combiner,
@@ -92,7 +92,9 @@ export class Inspector {
     }
   }
 
-  /** Reads these locks with one command. A lock without a document is left out. */
+  /**
+   * Reads these locks, with several commands if one answer would exceed 16 MB. A lock without a document is left out.
+   */
   async readStored(names: readonly string[]): Promise<readonly StoredLock[]> {
     const outcome = await this.#collection.read(names, this.#whole, 'majority');
     if (outcome.type !== 'done') throw unavailable(null, true, outcome.error);

@@ -39,7 +39,7 @@ function hostnameOf(host: string): string {
   return URL.canParse(origin) ? new URL(origin).hostname : host;
 }
 
-/** The command that opens a file in the browser of the user. On other platforms, it is `xdg-open`. */
+/** The command that opens a file in the browser of the user. On a platform that is not in this list: `xdg-open`. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
   win32: ['explorer'],

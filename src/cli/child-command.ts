@@ -23,14 +23,15 @@ export interface ChildOptions {
 /**
  * The command under a lock. It shares stdin, stdout and stderr with this process.
  *
- * With a terminal, the command stays in the foreground process group, so that it can read the terminal; the terminal
- * sends Ctrl-C to it, and signals go to the command alone. Without a terminal, the command leads a process group of its
- * own, and signals go to the whole group: a shell and what the shell started end together.
+ * If stdin, stdout or stderr is a terminal, the command stays in the foreground process group, so that it can read the
+ * terminal. The terminal then sends Ctrl-C to the command, and this class sends signals to the command alone. Without a
+ * terminal, the command leads a process group of its own, and this class sends signals to the whole group: a shell and
+ * what the shell started end together.
  */
 export class ChildCommand {
   /**
-   * Resolves with the exit code when the command has ended. After `stop`, it also waits for the process group that the
-   * command led, for at most `killAfterMs` and `ZOMBIE_MS`.
+   * Resolves with the exit code when the command has ended. After `stop`, it also waits for the end of the process
+   * group that the command led, for at most `killAfterMs` + `ZOMBIE_MS`.
    */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
@@ -87,7 +88,8 @@ export class ChildCommand {
   /** Passes on a signal that this process has caught. */
   pass(signal: NodeJS.Signals): void {
     const isFromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT';
-    // The terminal sends SIGINT and SIGQUIT to the whole foreground group, so the command has the signal already.
+    // With a terminal, these two signals are taken to come from it. The terminal sends them to the whole foreground
+    // group, so the command has the signal already.
     if (isFromTerminal && !this.#leadsGroup) return;
     if (signal === 'SIGTERM' || signal === 'SIGHUP') this.stop(signal);
     else this.#send(signal);

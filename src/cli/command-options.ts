@@ -12,8 +12,8 @@ export function option(flags: string, description: string): Option {
 }
 
 /**
- * Makes options exclude each other. If one of them is on the command line, the variables of the others are ignored, as
- * an option outranks its own variable.
+ * Makes options exclude each other. If one of them is on the command line, the variables of the others are ignored,
+ * just as an option outranks its own variable.
  */
 export function excludeEachOther(command: Command, ...names: readonly string[]): void {
   const options = command.options.filter((each) => names.includes(each.attributeName()));
@@ -28,7 +28,8 @@ export function excludeEachOther(command: Command, ...names: readonly string[]):
 }
 
 /**
- * Refuses an option that is given without what it needs. The error names the variable if the option is from there.
+ * Refuses an option if it is given. The caller has found that `needed`, which the option needs, is missing. If the
+ * option was set by its variable, the error names the variable.
  *
  * @throws {@link CommandFailure} if the option is given.
  */

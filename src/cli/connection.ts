@@ -26,7 +26,7 @@ const SOCKET_MS = 30_000;
 
 /**
  * How long the provider may take to give back its seats and places, in ms. After a signal has ended a request, the
- * provider gives back the place of the request in the background, and `close` waits for that.
+ * provider gives back the place of the request in the background, and `close` waits until the place is given back.
  */
 const DRAIN_MS = 3_000;
 
@@ -40,7 +40,7 @@ export interface Session extends AsyncDisposable {
   readonly collectionName: string;
   readonly locks: LockProvider;
   readonly output: Output;
-  /** Makes a client of one member of the replica set, with the credentials and the TLS options of `client`. */
+  /** Makes a client for one member of the replica set, with the credentials and the TLS options of `client`. */
   readonly clientOf: (host: string, boundMs: number) => MongoClient;
 }
 

@@ -18,7 +18,7 @@ export interface DashboardCommandOptions extends CommonOptions {
 
 const TOKEN_BYTES = 24;
 
-/** Serves the dashboard until a signal comes. Prints the URL of the page, which has the token. */
+/** Serves the dashboard until a signal comes. Prints the URL of the page; the token is a part of the URL. */
 export async function dashboard(options: DashboardCommandOptions): Promise<number> {
   using interruption = new Interruption();
   const { signal } = interruption;

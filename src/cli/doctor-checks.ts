@@ -15,7 +15,7 @@ const BOUND = { maxTimeMS: 5_000 } as const;
 /** The major version of the oldest server that the library supports. */
 const LEAST_SERVER = 5;
 
-/** Without the actions in `NEEDED`, no lock works. Without those in `USEFUL`, locks work less well. */
+/** If the user lacks an action in `NEEDED`, no lock works. If the user lacks one in `USEFUL`, locks work less well. */
 const NEEDED: readonly string[] = ['find', 'insert', 'update'];
 const USEFUL: readonly string[] = ['changeStream', 'createIndex'];
 
@@ -128,8 +128,8 @@ export async function checkIndex({ db, collectionName }: Session): Promise<Findi
 }
 
 /**
- * A pool of 1 connection has no room for a change stream beside other commands. A pool of 2 has room for one change
- * stream.
+ * A pool of 1 connection has no room for a change stream beside other commands. A pool of 2 connections has room only
+ * for the change stream that wakes waiters, and observers of elections need a second one.
  */
 export function checkPool({ client }: Session): Finding {
   const { maxPoolSize } = client.options;

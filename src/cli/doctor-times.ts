@@ -9,7 +9,7 @@ const MEMBER_MS = 3_000;
 
 /**
  * The default of `clockAllowanceMs` for leases of at least 10 s: at a failover, the clocks of two members may differ by
- * as much.
+ * as much as this.
  */
 const ALLOWANCE_MS = 1_000;
 
@@ -45,7 +45,7 @@ export async function checkClocks(session: Session): Promise<Finding> {
     return fail(`${among}: after a failover a lease may end early, and two processes hold one lock`, advice);
   }
   if (known.length < readings.length) return warn(among, unheard);
-  // Leases go by the clock of the server. A wrong clock of this machine only makes logs hard to compare.
+  // Leases expire by the clock of the server. A wrong clock of this machine only makes logs hard to compare.
   if (known.some((aheadMs) => Math.abs(aheadMs) >= ALLOWANCE_MS))
     return warn(among, 'Run NTP or chrony on this machine too.');
   return apartMs >= ALLOWANCE_MS / 2 ? warn(among, advice) : ok(among);
@@ -54,7 +54,7 @@ export async function checkClocks(session: Session): Promise<Finding> {
 const shownOffset = (aheadMs: number | null): string =>
   aheadMs === null ? 'does not answer' : `${aheadMs < 0 ? '−' : '+'}${shownDuration(Math.abs(aheadMs))}`;
 
-/** Asks one member. The clock is compared with the middle of the round trip. */
+/** Asks one member for its time, and compares it with the time of this machine in the middle of the round trip. */
 async function clockOf(session: Session, host: string): Promise<ClockReading> {
   const member = session.clientOf(host, MEMBER_MS);
   try {

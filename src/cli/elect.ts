@@ -46,7 +46,8 @@ async function lead(
   const election: LeaderElection = locks.createLeaderElection(name, {
     value,
     leaseMs,
-    // The election gives the seat back only after this promise has settled, that is, after the command has ended.
+    // The election gives the seat back only after the returned promise has settled, that is, after the command has
+    // ended.
     onElected: (term: LockHandle) => {
       const done = doGuarded({ hold: term, command, killAfterMs, onLoss: 'kill', interruption, output });
       begin?.(done);
@@ -68,7 +69,7 @@ async function lead(
   }
 }
 
-/** Prints the leaders until a signal, one line for each. */
+/** Prints one line for each new leader, and one when there is no leader, until a signal comes. */
 async function observe({ locks, output }: Session, name: string, signal: AbortSignal): Promise<never> {
   const election = locks.createLeaderElection(name);
   for await (const leader of election.observe({ signal })) {

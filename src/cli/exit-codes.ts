@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 
 /**
- * The exit codes of `leasehold` itself. If the program under the lock decides the result, `run` and `elect` pass on the
- * exit code of the program instead. Most of the codes are those of sysexits.h.
+ * The exit codes of `leasehold` itself. If the command under the lock has run to its end without a loss of the lock,
+ * `run` and `elect` exit with the code of that command instead. Most of the codes here are those of sysexits.h.
  */
 export const EXIT = {
   ok: 0,
@@ -67,7 +67,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   UNSUPPORTED_SERVER: EXIT.configuration,
 };
 
-/** Errors that the driver throws for a wrong URI or a wrong option, before it sends anything. */
+/** The names of the errors that the driver throws for a wrong URI or a wrong option, before it sends anything. */
 const WRONG_SETTINGS = /^Mongo(Parse|InvalidArgument|API|MissingCredentials|MissingDependency)Error$/;
 
 /** The exit code for an error of this program, of the library or of the driver. */
@@ -76,7 +76,7 @@ export function exitCodeOf(error: unknown): number {
   if (!(error instanceof Error)) return EXIT.internal;
   if (causesOf(error).some(({ code }) => NOT_PERMITTED.includes(code))) return EXIT.notPermitted;
   const { code, name } = error as Error & { readonly code?: unknown };
-  // If the time of a request was up, its error has a cause only if the store did not answer at the end.
+  // The error of a request whose time was up has a cause only if the store did not answer at the end.
   if (code === 'ACQUIRE_TIMEOUT' && error.cause !== undefined) return EXIT.unavailable;
   if (typeof code === 'string' && code in BY_CODE) return BY_CODE[code] ?? EXIT.internal;
   if (WRONG_SETTINGS.test(name)) return EXIT.configuration;

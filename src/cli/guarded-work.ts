@@ -23,7 +23,7 @@ export interface GuardedWork {
  * Releases nothing.
  *
  * @throws The reason of the interruption, if a signal came before the work began. {@link CommandFailure} with 76, if
- *   the hold was lost or revoked before the work began.
+ *   the hold was lost or revoked before the work began; with 126 or 127, if the command cannot be started.
  * @returns The exit code: 76 if the hold was lost or revoked meanwhile. Otherwise, with a command: the exit code of the
  *   command. Without a command: 0 after SIGINT or SIGTERM; the exit code of the signal after any other signal.
  */

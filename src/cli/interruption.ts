@@ -28,7 +28,7 @@ export function rejectedBy(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * Catches the signals of this process until its disposal. A caught signal aborts `signal`, unless `divert` was called
+ * Catches the signals in `SIGNALS` until its disposal. A caught signal aborts `signal`, unless `divert` was called
  * before.
  */
 export class Interruption implements Disposable {
@@ -50,7 +50,7 @@ export class Interruption implements Disposable {
     return this.#ending.signal;
   }
 
-  /** From now on, signals go to the function and abort nothing. */
+  /** From now on, signals go to the function and do not abort `signal`. */
   divert(to: (signalName: CaughtSignal) => void): void {
     this.#divertedTo = to;
   }

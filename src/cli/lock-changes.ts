@@ -1,12 +1,13 @@
 import type { LockSnapshot } from '../index.js';
 import type { Session } from './connection.js';
 
-/** The pause between two reads if no change is heard, in ms. Without the reads, an expiry would not be noticed. */
+/** The pause between two reads if no change is heard, in ms. Only a read shows an expiry: no event reports it. */
 const LOOK_MS = 500;
 
 /**
- * Yields the lock at once, and again after a change that a change stream reports, or after half a second without one.
- * Changes during one read are shown as one.
+ * Reads the lock and yields it, `null` if it is not stored: at once, and again after each change that a change stream
+ * reports, or after `LOOK_MS` without such a change. Several changes during one read lead to only one further read.
+ * Ends when the signal aborts, but not before the first read.
  */
 export async function* lockChanges(
   { db, collectionName, locks }: Session,
@@ -33,7 +34,10 @@ export async function* lockChanges(
   }
 }
 
-/** A text that is the same for two snapshots unless the kind, the limit, a holder or a waiter has changed. */
+/**
+ * A text that differs between two snapshots if the kind, the limit, a holder or a waiter has changed. An extension does
+ * not change the text.
+ */
 export function identityOf(snapshot: LockSnapshot | null): string {
   if (snapshot === null) return '';
   const { kind, limit, holders, waiters } = snapshot;

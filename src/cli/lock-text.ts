@@ -1,4 +1,4 @@
-// Locks as lines and tables for people. The output escapes every text.
+// Shows locks as lines and tables for people. `Output` escapes every text when it prints the lines.
 
 import type { LeaseInfo, LockSnapshot, WaiterInfo } from '../index.js';
 import type { Cell } from './output.js';
@@ -50,7 +50,7 @@ export const waiterCells = (asOf: Date, waiter: WaiterInfo): readonly Cell[] => 
   { text: waiter.why ?? '' },
 ];
 
-/** The holders and the queue in one line. */
+/** The holders, and how many wait, in one line. */
 export function stateLine({ holders, waiters }: LockSnapshot): string {
   const held = holders.map(
     (holder) =>

@@ -19,7 +19,8 @@ const LINGER_MS = 1_000;
 const BROKEN_PIPE = 141;
 
 /**
- * The first text that looks like a URI. It may have a secret, and messages are printed before the arguments are parsed.
+ * The first argument or variable that looks like a URI. Messages may be printed before the arguments are parsed, and
+ * must not show the secrets of that URI.
  */
 const { LEASEHOLD_URI, MONGODB_URI } = process.env;
 const uri = [...process.argv, LEASEHOLD_URI, MONGODB_URI].find((each) => each?.includes('://'));
@@ -107,8 +108,8 @@ function showWarnings(): void {
 }
 
 /**
- * Called when stdout fails. If the command catches signals, it gets SIGPIPE, and so releases its lock. Otherwise the
- * program ends at once.
+ * Called when stdout fails. If the running command catches signals, emits SIGPIPE, so that the command releases its
+ * lock as after any signal. Otherwise ends the program at once.
  */
 function onOutputError({ code, message }: NodeJS.ErrnoException): void {
   if (code !== 'EPIPE') output.say(`cannot write to stdout: ${message}`);

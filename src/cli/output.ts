@@ -18,8 +18,8 @@ export interface OutputOptions {
 }
 
 /**
- * What a command prints: data to stdout, messages to stderr. Every text is escaped here, so a command may pass names
- * and labels as they are stored. Messages never have a secret of the connection string.
+ * Prints what a command has to say: data to stdout, messages to stderr. Every text is escaped here, so a command may
+ * pass names and labels as they are stored. In messages, the secrets of the connection string are hidden.
  */
 export class Output {
   readonly isJson: boolean;
@@ -79,7 +79,7 @@ export class Output {
 
   /**
    * Prints a message for people to stderr, one line for each text. A line break within a text is escaped, because
-   * labels of other processes may have some.
+   * labels of other processes may have line breaks.
    */
   say(...texts: readonly string[]): void {
     const lines = texts.map((text) => shownText(withoutSecrets(text, this.#secrets)));

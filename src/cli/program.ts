@@ -1,6 +1,6 @@
 // The definitions of all commands. The parser, the help, the completion and the page docs/command-line.md follow from
-// them. The code of a command is loaded only when the command is called, so that the command sends its first request
-// early.
+// them. The code of a command is loaded only when the command is called, so that no command waits for the code of the
+// others.
 
 import { Argument, Command } from 'commander';
 
@@ -26,7 +26,7 @@ import type { TopOptions } from './top.js';
 import { duration, hostToListenOn, integer } from './values.js';
 import type { WaitOptions } from './wait.js';
 
-/** What the definitions of the commands need of the process that runs a command. */
+/** What the program gives to the definitions of the commands. */
 export interface Host {
   /** The words after the `--` that begins a command; `undefined` if there is no such `--`. */
   readonly command: readonly string[] | undefined;

@@ -23,7 +23,7 @@ export interface RunOptions extends CommonOptions {
   readonly command?: string | undefined;
 }
 
-/** Holds a lock while a command runs; without a command, until a signal. */
+/** Holds a lock while a command runs. Without a command, holds the lock until a signal comes. */
 export async function run(
   name: string,
   options: RunOptions,
@@ -66,7 +66,10 @@ export async function run(
   return EXIT.lost;
 }
 
-/** Keeps the lock although its command has ended. A signal, a revocation or a loss ends this early. */
+/**
+ * Keeps the lock for `restMs` although its command has ended. A signal that asks this process to end, a revocation or a
+ * loss ends the wait early.
+ */
 async function keep(hold: LockHandle, restMs: number, ending: AbortSignal): Promise<void> {
   const signal = AbortSignal.any([ending, hold.signal, hold.releaseRequested]);
   await delay(restMs, undefined, { signal }).catch(() => undefined);

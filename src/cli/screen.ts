@@ -23,7 +23,8 @@ export class Screen implements Disposable {
     const { stdin, stdout } = process;
     if (stdin.isTTY) stdin.setRawMode(true);
     stdin.setEncoding('utf8').on('data', this.#typed);
-    // If the terminal is closed, stdin fails, either before SIGHUP arrives or after it.
+    // If the terminal is closed, stdin fails, either before SIGHUP arrives or after it. Without this listener, the
+    // failure would end the process as an uncaught exception.
     stdin.on('error', this.#leave);
     stdout.on('resize', this.#draw);
     stdout.write(ENTER);

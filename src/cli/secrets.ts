@@ -1,11 +1,12 @@
 const HIDDEN = '***';
 
-/** Parameters of a connection string whose values are secret. */
+/** Matches the names of those parameters of a connection string whose values are secret. */
 const SECRET_PARAMETER = /password|secret|token|authMechanismProperties/i;
 
 /**
- * The secrets in a connection string, longest first. The string may be malformed, so the password is taken to reach up
- * to the last `@` before the parameters.
+ * The secrets in a connection string, each as it is written and decoded. The longest comes first, so that a secret that
+ * contains another one is hidden as a whole. The string may be malformed, so everything from the first colon after
+ * `://` to the last `@` before the parameters counts as the password.
  */
 export function secretsIn(uri: string): readonly string[] {
   const [, authority = '', query = ''] = /^[^:]*:\/\/([^?]*)\??(.*)$/s.exec(uri) ?? [];

@@ -5,7 +5,10 @@ import { CommandFailure, EXIT } from './exit-codes.js';
 const ON: readonly string[] = ['1', 'true', 'yes', 'on'];
 const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 
-/** Matches `LEASEHOLD_PORT` as Kubernetes sets it in every container, if there is a service with the name leasehold. */
+/**
+ * Matches the value that Kubernetes gives the variable `LEASEHOLD_PORT` in containers, if there is a service with the
+ * name leasehold.
+ */
 const PORT_OF_SERVICE = /^(tcp|udp|sctp):\/\//;
 
 /**

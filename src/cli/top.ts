@@ -14,7 +14,7 @@ export interface TopOptions extends CommonOptions {
   readonly every: number;
 }
 
-/** Shows the busiest locks until `q`. Without a terminal, prints them once. */
+/** Shows the locks until `q`, the busiest first. With `--json` or without a terminal, prints them once. */
 export async function top(prefix: string | undefined, options: TopOptions): Promise<number> {
   using interruption = new Interruption();
   const { signal } = interruption;
@@ -73,7 +73,10 @@ async function frame(session: Session, prefix: string | undefined): Promise<Line
   }
 }
 
-/** All locks, those with more waiters first. With equal numbers, held locks come before free ones, then by name. */
+/**
+ * All locks, those with more waiters first. Among locks with equally many waiters, held locks come before free ones.
+ * The rest of the order is by name.
+ */
 async function busiest({ locks }: Session, prefix: string | undefined): Promise<readonly LockSnapshot[]> {
   const all: LockSnapshot[] = [];
   for await (const snapshot of locks.list({ prefix })) all.push(snapshot);

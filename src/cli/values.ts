@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** The longest time that a timer of Node.js can wait, in ms. With a longer time, it fires at once. */
+/** The longest time that a timer of Node.js can wait, in ms. With a longer time, the timer fires at once. */
 const MAX_MS = 2 ** 31 - 1;
 
 /** Reads `250ms`, `30s`, `5m` or `2h` as whole milliseconds, rounded up; also a plain 0. */

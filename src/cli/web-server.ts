@@ -14,10 +14,13 @@ export type WebHandler = (request: Request, listensOn: string) => Promise<Respon
 /** How long a browser may take to send a request, in ms. */
 const REQUEST_MS = 10_000;
 
-/** How often Node.js looks for requests that take longer than `REQUEST_MS`, in ms. Its default is 30 s. */
+/** How often Node.js looks for requests that take longer than `REQUEST_MS`, in ms. The default of Node.js is 30 s. */
 const LOOK_MS = 5_000;
 
-/** The most open connections: twice the most viewers of the dashboard. Each viewer has one, and revokes by another. */
+/**
+ * The most open connections: twice the most viewers of the dashboard. Each viewer has one connection for its events,
+ * and sends revocations over another one.
+ */
 const MAX_CONNECTIONS = 200;
 
 /** The most open connections from one address, so that one machine cannot take all connections. */
@@ -26,13 +29,13 @@ const MAX_PER_ADDRESS = 50;
 /** The most bytes of the body of a request. The handler of the dashboard accepts fewer. */
 const MAX_BODY_BYTES = 65_536;
 
-/** The most bytes that are read of a body which is too large. A client that sends more may get no answer. */
+/** The most bytes that are read of a body that is too large. A client that sends more may get no answer. */
 const MAX_READ_BYTES = 1_048_576;
 
 /** The header of each refusal. A client that is refused again and again would otherwise keep its connection. */
 const CLOSE = { connection: 'close' };
 
-/** Serves a handler of web-standard requests by `node:http`. */
+/** Serves a handler by `node:http`. The handler takes requests and returns responses of the Fetch standard. */
 export async function startWebServer(
   { host, port }: { readonly host: string; readonly port: number },
   handler: WebHandler,
@@ -94,7 +97,7 @@ async function answer(
     const response = request === undefined ? refusal(body === null) : await handler(request);
     await send(response, outgoing, left.signal);
   } catch {
-    // The message of an error could tell the client what it must not see.
+    // The answer has no text, because the message of the error could tell the client what the client must not see.
     if (!outgoing.headersSent) outgoing.writeHead(500, CLOSE);
     outgoing.end();
   }
@@ -109,7 +112,7 @@ const refusal = (isTooLarge: boolean): Response =>
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
   const parts: Buffer[] = [];
   let bytes = 0;
-  // Without this option, the end of the loop would close the connection before the answer.
+  // Without this option, the `break` would close the connection before the answer.
   for await (const part of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += part.length;
     if (bytes > MAX_READ_BYTES) break;

@@ -22,8 +22,9 @@ interface Entry {
   /** The expiry of each live lease, in ms, by its attempt id. */
   leases: ReadonlyMap<string, number>;
   /**
-   * The leases that may have been released or evicted, as events show. Their end is no loss. The value tells whether a
-   * read has shown the lease since the event. That read may have been sent before the event, but not the read after it.
+   * The attempt ids of the leases that may have been released or evicted, as events show. The end of such a lease is no
+   * loss. The value tells whether a read has shown the lease since the event. The first such read may have been sent
+   * before the event, but every later read was sent after it. So the second read removes the id, whatever it shows.
    */
   readonly left: Map<string, boolean>;
   /** The first expiry of a lease or a place, in ms. No event reports that an expiry has passed. */
@@ -48,7 +49,7 @@ export interface View {
 /** The latest known state of all stored locks, and what has happened to them while the board was watched. */
 export class Board {
   readonly #byName = new Map<string, Entry>();
-  /** In the order of the names. */
+  /** All entries, in the order of their names. */
   readonly #entries: Entry[] = [];
   readonly #views: Views<View>;
   /** The entries with a holder or a waiter, the corrupt ones, and all elections. */

@@ -105,7 +105,7 @@ export class LiveBoard implements Attachment {
   }
 
   #join(viewer: Viewer): void {
-    // Requests that came together may all have found room.
+    // Requests that came at the same time may all have found room for one more viewer.
     if (this.#isClosed || this.isFull) {
       viewer.end();
       return;

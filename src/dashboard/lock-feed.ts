@@ -17,24 +17,24 @@ import type { BoardState } from './wire.js';
 const READ_EVERY_MS = 500;
 
 /**
- * With a change stream, a pause is at least this many times as long as the read before it, however many commands the
- * read took. So the reads take at most a quarter of the time, but for reads of more than a second.
+ * With a change stream, a pause is at least this many times as long as the read before it, but at most `MAX_PAUSE_MS`.
+ * The read is all commands between two pauses. So reads of up to a second take at most a quarter of the time.
  */
 const PAUSES_PER_READ = 3;
 
-/** The longest of these pauses, after a read of very many locks. */
+/** The longest pause after a read with a change stream, in ms. A read of very many locks leads to this pause. */
 const MAX_PAUSE_MS = 3_000;
 
-/** The last part of the pause. The changes that the server has collected arrive in it. */
+/** The last part of a pause, in ms. In this part, the changes that the server has collected arrive. */
 const COLLECT_MS = 50;
 
-/** How often the board is searched for leases and places whose expiry has passed. No event reports this. */
+/** How often the board is searched for leases and places whose expiry has passed, in ms. No event reports an expiry. */
 const LOOK_EVERY_MS = 1_000;
 
 /** The most locks that one command reads by their names. */
 const MAX_NAMES = 500;
 
-/** The least pause between two reads of all locks, where there is no change stream. */
+/** The least pause between two reads of all locks where there is no change stream, in ms. */
 const POLL_EVERY_MS = 1_000;
 
 /**
@@ -62,7 +62,7 @@ export class LockFeed {
   readonly #stream: StreamSupervisor;
   readonly #isDirty = new Set<string>();
   #over: AbortController | undefined;
-  /** Ends the part of a pause after `READ_EVERY_MS`. */
+  /** Aborts when a change is reported: ends the part of a pause in which the feed only waits for a change. */
   #nap = new AbortController();
   #state: BoardState = 'connecting';
   /** Why the change stream was refused; `undefined` if it was not. While this is set, the feed polls. */
@@ -130,7 +130,7 @@ export class LockFeed {
     const over = new AbortController();
     this.#over = over;
     this.#state = 'connecting';
-    // A stream that has not ended since `stop` goes on, and reports no opening.
+    // A stream that has not ended since `stop` goes on, and reports no opening. The first read then reads all locks.
     this.#isStreaming = this.#stream.state === 'streaming';
     this.#mustReadAll = this.#isStreaming || this.#pollingWhy !== undefined;
     this.#stream.join();
@@ -198,7 +198,8 @@ export class LockFeed {
     this.#learnTime(found[0]?.asOf, sentAtMs);
     const stored = new Set(found.map(({ name }) => name));
     for (const name of names) if (!stored.has(name)) this.#board.remove(name);
-    // The changes of a gap in the stream are in no event. After a gap, all locks are read.
+    // If a gap in the stream has begun meanwhile, changes of these locks may be in no event, so the read is not
+    // gapless.
     this.#board.put(found, this.#isStreaming && !this.#mustReadAll);
     this.#changed();
   }
@@ -234,7 +235,8 @@ export class LockFeed {
       await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_POLL * (nowMs - startedMs)), over);
       this.#mustReadAll = true;
     } else {
-      // Each change that arrives alone costs a round trip, so the server collects them for the next read.
+      // A change that arrives alone costs a round trip. So the stream is paused, and the server collects the changes
+      // for the next read.
       this.#stream.pause(true);
       const pauseMs = Math.min(PAUSES_PER_READ * (nowMs - startedMs), MAX_PAUSE_MS);
       const nextMs = Math.max(startedMs + READ_EVERY_MS, nowMs + pauseMs);

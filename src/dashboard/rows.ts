@@ -82,7 +82,6 @@ function lockRow({ name, snapshot }: StoredLock): StoredRow {
   };
 }
 
-/** The jobs of an election. */
 function jobRows({ name: election, snapshot, claims }: StoredLock): readonly StoredJobRow[] {
   const term = snapshot?.holders[0]?.id;
   return claims.map(({ job: name, instant, run }) => ({
@@ -96,7 +95,7 @@ function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Sto
   }));
 }
 
-/** The stored `next`, if it is after the last claimed instant; otherwise `null`. It may be stored as any type. */
+/** The stored `next`, if it is after the last claimed instant; otherwise `null`. `next` may be stored as any type. */
 function nextOf(run: StoredClaim['run'], instant: Date): number | null {
   const next: unknown = run?.next;
   return next instanceof Date && next > instant ? next.getTime() : null;

@@ -16,13 +16,13 @@ export interface Scene {
   readonly serverNowMs: number;
 }
 
-/** A viewer that gets no message for this time gets a comment line, so that proxies keep the connection. */
+/** A viewer that gets no message for this time, in ms, gets a comment line, so that proxies keep the connection. */
 const SILENCE_MS = 15_000;
 
 /** How long a viewer waits before it asks again for the view of a new filter, in ms. */
 const ASK_AGAIN_MS = 500;
 
-/** How long a browser waits before it connects again. */
+/** How long a browser waits before it connects again, in ms. */
 const RETRY_MS = 1_000;
 
 /**

@@ -10,24 +10,24 @@ const SHARE = 1 / 5;
 const MOST_SAVED_MS = 100;
 
 /**
- * The saved time below which no view of a new filter is made, in ms. The rest is for the views that viewers have, so
- * viewers that open one filter after another do not stop the other viewers.
+ * The saved time below which no view of a new filter is made, in ms. This time is reserved for the views that viewers
+ * have already. So viewers that open one filter after another do not stop the other viewers.
  */
 const RESERVED_MS = 50;
 
 /**
- * A view is kept for at least this many times as long as it takes to make all views. So the known views take at most a
- * seventh of the time, all of them in turn, and the rest of `SHARE` is left for new filters.
+ * A view is not made again before this many times the time that it takes to make all views has passed. So the known
+ * views together take at most a seventh of the time, and the rest of `SHARE` is left for new filters.
  */
 const ROUNDS_PER_VIEW = 7;
 
 /**
- * A view that no viewer has asked for during this time, in ms, is forgotten. No other view is. A viewer asks when the
- * board has changed, so the time is longer than the longest pause between two reads of the board.
+ * A view that no viewer has asked for during this time, in ms, is forgotten. A viewer asks when the board has changed.
+ * So the time is longer than the longest pause between two reads of the board while a change stream is open.
  */
 const KEEP_MS = 5_000;
 
-/** The most views that are kept: twice the most viewers. With so many views, a new filter waits. */
+/** The most views that are kept: twice the most viewers. While so many views are kept, a new filter waits. */
 const MAX_VIEWS = 200;
 
 /** A view, and for how long it may have been outdated, in ms. The age is 0 if the board has not changed since. */
@@ -106,7 +106,7 @@ export class Views<V> {
       if (nowMs - askedAtMs > KEEP_MS) this.#kept.delete(filter);
   }
 
-  /** How long it took to make all views. */
+  /** The sum of the times that it took to make each kept view, in ms. */
   get #roundMs(): number {
     let ms = 0;
     for (const { tookMs } of this.#kept.values()) ms += tookMs;

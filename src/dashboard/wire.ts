@@ -1,12 +1,12 @@
-// What the server sends to the page, as JSON in server-sent events. All times are the MongoDB server's, in ms since
-// 1970. The page imports these types and nothing else.
+// What the server sends to the page, as JSON in server-sent events. All points in time are by the clock of
+// the MongoDB server, in ms since 1970. The page imports these types and nothing else from the server.
 
 /** One live lease. */
 export interface HolderRow {
   readonly id: string;
   /**
-   * The candidate id, unless it is the process id. Otherwise the label of the provider or, without a label, the process
-   * id.
+   * The candidate id, if there is one and it is not the process id. Otherwise the label of the provider or, without a
+   * label, the process id.
    */
   readonly who: string;
   readonly process: string;
@@ -29,7 +29,7 @@ export interface WaiterRow {
   readonly since: number;
 }
 
-/** A row of the page. The key names the row in later messages; no other row of the same process gets it. */
+/** A row of the page. The key names the row in later messages. No other row of the same dashboard gets this key. */
 export interface Row {
   readonly key: number;
   readonly name: string;
@@ -52,7 +52,7 @@ export interface LockRow extends Row {
 
 export interface JobRow extends Row {
   readonly election: string;
-  /** The last run; `null`: there was none. */
+  /** The last run; `null` if none is stored. */
   readonly last: {
     readonly firedAt: number;
     readonly by: string;
@@ -70,7 +70,7 @@ export interface JobRow extends Row {
 export interface ListChange<R extends Row> {
   /** How many rows match the filter. */
   readonly matching: number;
-  /** The keys of all shown rows in their order; absent if the order is as before. */
+  /** The keys of all shown rows in their order; absent if the order has not changed. */
   readonly order?: readonly number[] | undefined;
   /** The shown rows that are new or have changed. */
   readonly rows: readonly R[];
@@ -80,7 +80,7 @@ export interface ListChange<R extends Row> {
  * - `connecting`: the first read is not complete.
  * - `live`: a change stream reports every change.
  * - `polling`: there is no change stream, and all locks are read again and again.
- * - `unavailable`: the store does not answer, and what is shown may be old.
+ * - `unavailable`: the change stream has broken or a read has failed, so what is shown may be old.
  */
 export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
 

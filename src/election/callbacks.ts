@@ -7,8 +7,8 @@ import type { TermHandle } from './term-handle.js';
 export interface Worker {
   readonly name: string;
   /**
-   * Does the work of one term, which has to end when the signal of the term aborts. Resolves at the end of the work.
-   * Never rejects.
+   * Does the work of one term. The work has to end when the signal of the term aborts. Resolves when the work has
+   * ended. Never rejects.
    */
   lead(term: TermHandle): Promise<unknown>;
 }
@@ -21,7 +21,9 @@ export class Callbacks {
   readonly #options: Pick<ParsedElectionOptions, 'onElected' | 'onDeposed'>;
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
-  /** What is running: the work of the present or the last term, and `vacate` and `onDeposed` at its end. */
+  /**
+   * What is running: the work of the present or the last term and, at the end of that term, `vacate` and `onDeposed`.
+   */
   readonly #works = new Set<Promise<void>>();
   /** The running work of each worker, by the worker's name. The worker may have been detached meanwhile. */
   readonly #going = new Map<string, Promise<unknown>>();
@@ -41,7 +43,7 @@ export class Callbacks {
 
   /**
    * Starts the worker in the present term, if there is one, and in every later term. Returns a function that detaches
-   * the worker; work that is running then continues until it ends.
+   * the worker. Work that is running at the detachment continues until it ends.
    *
    * @throws `TypeError` if a worker of this name is attached already.
    */
@@ -99,7 +101,7 @@ export class Callbacks {
   }
 
   /**
-   * Resolves when the work that is running now has ended. If `deposed` was called before, also waits for the
+   * Resolves when the work that is running now has ended. If `deposed` was called before, also waits for `vacate` and
    * `onDeposed` of that call.
    */
   async ended(): Promise<void> {
@@ -113,8 +115,8 @@ export class Callbacks {
   }
 
   /**
-   * Waits until no work under this name is running, and then starts the work. The work of a detached worker may go on,
-   * and a new worker may have the same name.
+   * Waits until no work under this name is running: a detached worker of the same name may still be at work. Then
+   * starts the work, unless this worker was detached meanwhile.
    */
   async #lead(worker: Worker, term: TermHandle): Promise<void> {
     const { name } = worker;
@@ -126,8 +128,8 @@ export class Callbacks {
   }
 
   /**
-   * Starts the work. The result resolves when the work has ended. The result is `undefined` if the work threw or
-   * returned no promise, and so is over already.
+   * Starts the work. Returns a promise that resolves when the work has ended. Returns `undefined` if the work is over
+   * already: it threw, or returned no promise.
    */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {

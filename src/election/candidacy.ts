@@ -30,8 +30,8 @@ const BETWEEN_FAILED_TERMS = new Backoff(500, 30_000);
 
 /**
  * One candidate from its start to its stop: the candidate queues, leads, and queues again. The candidate does not queue
- * while work of its last term is running. If it were elected then, it could not begin its work, and would keep out
- * candidates that can.
+ * while work of its last term is running. If the candidate were elected then, it could not begin the work of the new
+ * term, and would keep out candidates that can.
  */
 export class Candidacy {
   /** Resolves when the candidate has a place in the queue, leads, or is stopped. Rejects if its first request fails. */
@@ -90,8 +90,8 @@ export class Candidacy {
   }
 
   /**
-   * Resolves when the candidate was stopped, when its first request failed before the candidate was queued, or when its
-   * provider was closed. Never rejects.
+   * Resolves when the candidacy is over: the candidate was stopped and its term has ended, its first request failed
+   * before the candidate was queued, or its provider was closed. Never rejects.
    */
   async run(): Promise<void> {
     const { clock } = this.#requester.context;

@@ -47,7 +47,7 @@ export class Candidate {
   /** `undefined` in the state `stopped`. */
   #candidacy: Candidacy | undefined;
   #term: LockHandle | null = null;
-  /** Resolves when the last candidacy (the time from a start to a stop) is over. */
+  /** Resolves when the present or the last candidacy is over; `undefined` before the first start. */
   #stopped: Promise<void> | undefined;
 
   constructor(
@@ -134,8 +134,8 @@ export class Candidate {
     const { requester, leftBehind } = this.#elections;
     const listener = {
       elected: (term: LockHandle) => {
-        // A precaution, because `leading` must not follow `stopping`: after a stop, `Candidacy` gives back a grant
-        // without calling this function.
+        // This check is a precaution: `leading` must not follow `stopping`. After a stop, `Candidacy` gives back a
+        // grant without calling `elected`.
         if (this.#state.is('campaigning')) this.#state.to('leading');
         this.#term = term;
         this.#waiters.elected(term);
@@ -162,7 +162,8 @@ export class Candidate {
   }
 
   #ended(): void {
-    // `stop` has rejected the calls of `untilElected` that began before the stop. Later calls wait for the next start.
+    // After a stop, nothing is left to reject: `stop` has rejected the earlier calls of `untilElected`, and later calls
+    // wait for the next start.
     if (!this.#state.is('stopping'))
       this.#waiters.fail(new DOMException('The candidate was refused', 'AbortError'));
     this.#candidacy = undefined;

@@ -6,14 +6,20 @@ import type { LeaderInfo } from './leader-info.js';
 export interface LeaderElectionEvents {
   /** This candidate is the leader now. */
   elected: [LockHandle];
-  /** This candidate does not lead any more. */
+  /**
+   * This candidate does not lead any more. If the term was lost, or if its work took longer than `drainMs`, the work
+   * may still be running.
+   */
   deposed: [DeposedEvent];
   /**
-   * The present leader, and then each next leader; `null` if there is none. Emitted only while the candidate is started
-   * and this event has a listener.
+   * First the present leader, and then each next leader that this process reads; `null` if there is no leader. Emitted
+   * only while the candidate is started and this event has a listener.
    */
   leader: [LeaderInfo | null];
-  /** A callback or a request failed, or the store does not answer a request. The candidate continues. */
+  /**
+   * A callback or a request failed, or the store does not answer a request. The error does not stop the candidate. By
+   * default, a failed `onElected` ends the term (see `onFailure`).
+   */
   error: [unknown];
 }
 

@@ -14,9 +14,13 @@ import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
 /**
- * Why a term ended. `stopped`: by `stop`, or because the provider was closed. `resigned`: by `resign`, by a revocation
- * without `force`, by a release of the term itself, or because `onElected` failed. `handed-over`: by `handOverTo`.
- * `lost`: because the hold was lost, for example by a revocation with `force`.
+ * Why a term ended.
+ *
+ * - `stopped`: by `stop`, or because the provider was closed.
+ * - `resigned`: by `resign`, by a revocation without `force`, by a release of the term itself, because `onElected`
+ *   failed, or because a run of a job hung (`maxRunMs`).
+ * - `handed-over`: by `handOverTo`, also if another candidate than the named one leads next.
+ * - `lost`: because the hold was lost, for example by a revocation with `force`.
  */
 export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
 
@@ -26,24 +30,28 @@ export type OnFailure = 'lead-on' | 'resign';
 /** Options of one candidate of an election. All are checked once, when the candidate is created. */
 export interface LeaderElectionOptions {
   /**
-   * The name of the candidate, as `handOverTo` and observers use it: 1 to 1,024 bytes of UTF-8. Default: the process
-   * id.
+   * The name of the candidate, which `handOverTo` takes and other processes read: 1 to 1,024 bytes of UTF-8. Default:
+   * the process id.
    */
   candidateId?: string | undefined;
   /** A text that the leader publishes, for example its address: at most 1,024 bytes of UTF-8, default empty. */
   value?: string | undefined;
-  /** The lease of a term and of a place in the queue, in ms. Default: the `leaseMs` of the provider. */
+  /**
+   * The lease of a term and of a place in the queue, in ms: an integer, 100 ms to 24 h. Default: the `leaseMs` of the
+   * provider.
+   */
   leaseMs?: number | undefined;
   /**
-   * The transition of the election, in ms: for this time after the lease of a silent leader has ended, only the same
-   * candidate may lead again, in a new term. An integer from 0 (default). The sum of `leaseMs` and `transitionMs` is at
-   * most 24 h.
+   * The transition of the election, in ms: for this time after the lease of a silent leader has ended, only a candidate
+   * with the same `candidateId` may lead, in a new term. An integer from 0 (default). The sum of `leaseMs` and
+   * `transitionMs` is at most 24 h.
    */
   transitionMs?: number | undefined;
   /**
    * What the candidate does when `onElected` throws or rejects. `resign` (default): the candidate gives up the term, so
-   * that another one can lead, and queues again after a pause. The pause grows with each such term in a row, up to half
-   * a minute. `lead-on`: the candidate continues to lead. In both cases an `error` event is emitted.
+   * that another candidate can lead, and queues again after a pause. The pause grows with each such term in a row, up
+   * to half a minute. `lead-on`: the candidate continues to lead. In both cases an `error` event is emitted. It is no
+   * failure if `onElected` throws the reason of the aborted `term.signal`.
    */
   onFailure?: OnFailure | undefined;
   /**
@@ -105,9 +113,10 @@ export function parseCandidateId(given: unknown): string {
 }
 
 /**
- * The store keeps a document for `leaseMs` and the retention, so this function adds `transitionMs` to the retention.
- * After the transition of the election, the document is kept for at least the usual retention, and for at least twice
- * the sum of `leaseMs` and `transitionMs`.
+ * A request or an extension keeps the document for at least `leaseMs` plus the retention. The stored lease of a leader
+ * is longer by `transitionMs`, so this function adds `transitionMs` to the retention. After the transition of the
+ * election, the document is kept for at least the usual retention, and for at least twice the sum of `leaseMs` and
+ * `transitionMs`.
  */
 function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
   const terms = leaseTerms(settings, leaseMs);

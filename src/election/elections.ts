@@ -13,9 +13,9 @@ export interface Elections {
   /** The started candidates and jobs. The provider stops all of them when it closes. */
   readonly started: Set<Started>;
   /**
-   * One promise for each term whose work outlives its drain. The promise settles when the work has ended and the seat
-   * is given back, at most `storeTimeoutMs` after the end of the work. A provider that closes waits for these promises
-   * as it waits for holds.
+   * One promise for each term whose work outlives its drain. The promise resolves when the work has ended and the seat
+   * is given back. If the store does not answer, the promise resolves `storeTimeoutMs` after the end of the work. A
+   * provider that closes waits for these promises as it waits for holds.
    */
   readonly leftBehind: Set<Promise<unknown>>;
 }

@@ -34,7 +34,7 @@ import { electionWarnings } from './unheard-errors.js';
  * - `stopping`: `stop` was called; the candidate leaves the queue, or the work of its term ends. → `stopped`;
  *   `campaigning` follows at once if `start` was called after the last `stop`.
  *
- * When calls of `start` and `stop` overlap, the last one decides.
+ * When calls of `start` and `stop` overlap, the last call decides.
  */
 export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implements AsyncDisposable {
   /** The name of the election. All candidates of one name stand in the same election. */
@@ -111,10 +111,12 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * Resolves with the term when this candidate leads, at once if it leads already. If the candidate is stopped, the
    * call waits for the next start.
    *
+   * @param options - `timeoutMs`: how long to wait, in ms: 0 or more, default no bound. `signal`: ends the wait; the
+   *   call rejects with the reason of the signal.
    * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: the error names the leader, if there is
    *   one, or says that the store does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError};
-   *   a `DOMException` named `AbortError` when `stop` is called for a started candidate, or when its first request
-   *   fails.
+   *   a `DOMException` named `AbortError` when `stop` is called for a started candidate, or when the first request of
+   *   the candidate fails.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;
@@ -126,13 +128,14 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /**
    * Leaves the election. If the candidate leads, its term ends: the signal of the term aborts (with a `LockLostError`
-   * whose `why` is `released`), `onElected` has `drainMs` (default 5,000) to end, `onDeposed` is called, and the next
-   * candidate leads. Work that takes longer keeps the seat until the work ends or the lease is over; `onDeposed` is
-   * called when the work ends. A term that is ending already has at most `drainMs` from now on. A grant that is on its
-   * way is given back.
+   * whose `why` is `released`), `onElected` and the runs of the jobs have `drainMs` (default 5,000) to end, `onDeposed`
+   * is called, and the next candidate leads. Work that takes longer keeps the seat until the work ends, or until the
+   * lease and the transition of the election are over; `onDeposed` is called when the work ends. If the term is ending
+   * already, its work has at most `drainMs` from now on. A grant that is on its way is given back.
    *
-   * @returns Resolves when the candidate has left or `drainMs` is up; if the store does not answer, up to
-   *   `storeTimeoutMs` later. Also resolves if `start` is called meanwhile.
+   * @returns Resolves when the term and `onDeposed` have ended, or `drainMs` is up; if the store does not answer, up to
+   *   `storeTimeoutMs` later. Does not wait until the store has removed the place of a queued candidate. A `start` that
+   *   is called meanwhile does not delay the result.
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
@@ -149,15 +152,16 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does, and makes the other candidate the next leader, whatever its place. This candidate
-   * goes to the end of the queue. One atomic change gives the seat to the other candidate, so no third candidate is
-   * elected in between.
+   * Ends the term as `stop` does, and makes the other candidate, `candidateId`, the next leader, whatever its place.
+   * This candidate goes to the end of the queue. One atomic change gives the seat to the other candidate, so no third
+   * candidate is elected in between.
    *
    * @returns Whether the other candidate got the seat. If this candidate does not lead, or if the other candidate has
    *   no live place in the queue, the result is false and nothing has changed. The result is also false in these cases:
    *   the term was lost; the term was ending already (it may still be ending after `drainMs`); the other candidate left
-   *   while the work ended; the work took longer than `drainMs`; the answer of the store was lost. The next leader is
-   *   then elected as after any other end of a term. After a lost answer, the other candidate may lead already.
+   *   while the work ended; the work took longer than `drainMs`, or than the `drainMs` of a later `stop`; the answer of
+   *   the store was lost. The next leader is then elected as after any other end of a term. After a lost answer, the
+   *   other candidate may lead already.
    * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError} if the store could not say whether the other
    *   candidate waits.
    */
@@ -170,6 +174,9 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   /**
    * Reads the present leader, with read concern majority; `null` if there is none. During the transition of the
    * election, the silent leader is still shown, and its `expiresAt` has passed. Also works for a stopped candidate.
+   *
+   * @throws {@link StoreUnavailableError}, {@link UnsupportedServerError}, {@link CorruptLockDocumentError}, {@link
+   *   ProviderClosedError}.
    */
   async leader(): Promise<LeaderInfo | null> {
     this.#candidate.assertOpen();
@@ -177,9 +184,11 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Reads the candidates, with read concern majority: the leader, if there is one, and then the others in the order of
-   * the queue. A leader that died is shown until its lease and the transition of the election are over. Another
-   * candidate that died is shown until its place expires. Also works for a stopped candidate.
+   * Reads the candidates, with read concern majority: the leader, if there is one, and then the standbys in the order
+   * of the queue. A leader that died is shown until its lease and the transition of the election are over. A standby
+   * that died is shown until its place expires. Also works for a stopped candidate.
+   *
+   * @throws As `leader`.
    */
   async candidates(): Promise<readonly CandidateInfo[]> {
     this.#candidate.assertOpen();
@@ -187,10 +196,12 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Iterates over the leaders: first the present leader, and then each next one; `null` if there is none. Extensions
-   * are not shown. If leaders change faster than this process reads, some may be left out. Up to 100 leaders are kept
-   * for a slow caller. Also works for a stopped candidate. The iteration ends when `signal` aborts or the provider
-   * closes. `return` ends the iteration at once, also while a `next` is pending.
+   * Iterates over the leaders: first the present leader, and then each next leader; `null` if there is none. Extensions
+   * are not shown. If leaders change faster than this process reads, some may be left out. For a slow caller, the
+   * newest 100 unread leaders are kept. Also works for a stopped candidate. The iteration ends when `signal` aborts or
+   * the provider closes. `return` ends the iteration at once, also while a `next` is pending.
+   *
+   * @throws {@link ProviderClosedError}.
    */
   observe(options?: { signal?: AbortSignal | undefined }): AsyncIterable<LeaderInfo | null> {
     const signal = parseSignal(knownOptions(options, 'observe', { signal: true }).signal);

@@ -22,7 +22,7 @@ export interface LeaderInfo {
   readonly electedAt: Date;
   /** When the lease of the leader ends unless it is extended. */
   readonly expiresAt: Date;
-  /** The end of the transition of the election that begins at `expiresAt`; `null` if `transitionMs` is 0. */
+  /** The end of the transition of the election, which begins at `expiresAt`; `null` if `transitionMs` is 0. */
   readonly transitionUntil: Date | null;
 }
 
@@ -34,7 +34,7 @@ export interface CandidateInfo {
   readonly processId: string;
   /** The text that the candidate publishes while it leads. */
   readonly value: string;
-  /** When the term began, or when the candidate was queued, by the server's clock. */
+  /** For the leader, when its term began; for a standby, when it was queued. By the server's clock. */
   readonly since: Date;
   /** Whether the candidate leads. */
   readonly isLeader: boolean;
@@ -52,7 +52,7 @@ export interface LeaderRead {
 
 const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionSeats) };
 
-/** Resolves with the error if the read fails. A missing or corrupt document has no leader. */
+/** Resolves with the error if the read fails. A name without a well-formed document of an election has no leader. */
 export async function readLeaders(
   collection: LockCollection,
   names: readonly string[],

@@ -24,10 +24,10 @@ interface Observed {
 }
 
 /**
- * Reads the leaders for all observers of one provider, with one command for all observed elections. The leaders are
- * read when an election gets its first observer, when the change stream reports that a leader may have changed, and
- * when the lease of a leader ends. While there is no stream, and after a failed read, the leaders are read every
- * `pollMs.max`.
+ * Reads the leaders for all iterations over leaders of one provider (here called observers), with one command for all
+ * observed elections. The leaders are read when an election gets its first observer, when the change stream reports
+ * that a leader may have changed, and when the lease of a leader and its transition end. While the change stream does
+ * not cover all observed elections, and after a failed read, the leaders are read every `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;
@@ -97,7 +97,7 @@ export class LeaderWatch {
       return;
     }
     const changed = (words: readonly string[] | null): void => {
-      // Jobs claim often, and a claim does not change the leader.
+      // Jobs often claim instants and store how runs ended. Neither changes the leader.
       if (words === null || !onlyClaims(words)) this.#readLeaders();
     };
     this.#observed.set(name, {
@@ -136,7 +136,7 @@ export class LeaderWatch {
   async #readNow(): Promise<void> {
     const sentAtMs = this.#clock.nowMs();
     const reads = await readLeaders(this.#collection, [...this.#observed.keys()]);
-    // An event has already reported a failed read. `#schedule` sets the next read after `pollMs.max`.
+    // The event `storeError` has already reported a failed read. `#schedule` sets the next read after `pollMs.max`.
     this.#hasFailed = reads instanceof Error;
     if (!(reads instanceof Error)) for (const read of reads) this.#seen(read, sentAtMs);
   }

@@ -12,7 +12,7 @@ export class PendingStops {
 
   /**
    * Waits until the candidacy is over. Then resolves when the work of its terms has ended, when `drainMs` have passed
-   * since the call, or when a later stop has resolved.
+   * since the call, or when a later stop has resolved, whichever comes first.
    *
    * @param stopped - Resolves when the candidacy is over.
    * @param workEnded - Called when the candidacy is over. Resolves when the work that is running at that moment has

@@ -10,9 +10,8 @@ const MARGIN_MS = 20;
 const RETRY_MS = 200;
 
 /**
- * In the transition of the election, a candidate that waits behind the lease of its own last term may lead again,
- * before all others. No event tells the candidate that this time has begun. So the timer sends a look: any update of
- * the lock document admits the candidate.
+ * During the transition of the election, only a candidate with the `candidateId` of the stored lease may lead. No event
+ * tells this candidate that the transition has begun. So the timer sends a look, whose update admits the candidate.
  */
 export class ReturnTimer {
   readonly #context: AcquisitionContext;
@@ -26,7 +25,10 @@ export class ReturnTimer {
     this.#candidateId = candidateId;
   }
 
-  /** Cancels the timer. Sets a new one only if this reply shows that a lease of the same `candidateId` has the seat. */
+  /**
+   * Cancels the timer. Sets a new one only if this reply shows that a lease of the same `candidateId` has the seat, is
+   * not ending, and has a transition of the election.
+   */
   note({ leases: [lease], nowMs }: Reply): void {
     this.cancel();
     const { candidateId, transitionMs = 0, ending = false } = lease ?? {};

@@ -5,9 +5,7 @@ import type { Holds } from '../lease/holding/holds.js';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { UnansweredCopies } from '../store/unanswered-copies.js';
 
-/**
- * The handle of a term. Its signal aborts at every end of the term, also at an end that the leader wanted.
- */
+/** The handle of a term. Its signal aborts at every end of the term, also at an end that the leader wanted. */
 export class TermHandle extends LeaseHandle {
   readonly #hold: Hold;
   readonly #holds: Holds;
@@ -25,7 +23,8 @@ export class TermHandle extends LeaseHandle {
    * Ends the term as `LeaderElection.resign` does with the default `drainMs`. If the term is ending already, waits for
    * its end for at most that `drainMs`.
    *
-   * @returns Whether the term was held until its leader ended it.
+   * @returns False if the term was lost before its end; otherwise true, even if the release then finds that the lease
+   *   is gone.
    */
   override release(): Promise<boolean> {
     this.#resigned ??= keepAlive(this.#resign(this).then(() => !this.checkLost()));
@@ -58,12 +57,18 @@ export class TermHandle extends LeaseHandle {
     return this.#hold.grant.copies;
   }
 
-  /** @internal Calls `callback` whenever a run out of turn is requested. Returns a function to unsubscribe. */
+  /**
+   * @internal Calls `callback` when an extension shows that a run out of turn was requested. Returns a function to
+   *   unsubscribe.
+   */
   onCalled(callback: () => void): () => void {
     return this.#hold.onCalled(callback);
   }
 
-  /** @internal Why the hold of the term is over; `undefined` while it is not. */
+  /**
+   * @internal Why the hold of the term is over; `undefined` while it is not. If its deadline has passed, this call ends
+   *   the term as lost.
+   */
   checkEnd(): LossCause | undefined {
     return this.#hold.checkEnd();
   }

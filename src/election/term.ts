@@ -9,7 +9,7 @@ import type { TermHandle } from './term-handle.js';
 
 export interface TermListener {
   elected(term: TermHandle): void;
-  /** The term has begun to end: its signal aborts, but its work may run for a while. */
+  /** The term begins to end. Its signal has aborted, or aborts right after this call; its work may run for a while. */
   ending(): void;
   deposed(term: TermHandle, why: WhyDeposed): void;
 }
@@ -35,8 +35,9 @@ interface Ending {
  * end; `onDeposed` is called; the seat is given back. So no other candidate is elected before `onDeposed`, unless the
  * lease is over first.
  *
- * Work that takes longer than `drainMs` keeps the seat until the work ends or the lease is over. The lease is not
- * extended any more after `drainMs`, so work that never ends does not keep out the other candidates for ever.
+ * Work that takes longer than `drainMs` keeps the seat until the work ends or the stored lease is over, the transition
+ * of the election included. The lease is not extended any more after `drainMs`, so work that never ends does not keep
+ * out the other candidates for ever.
  */
 export class Term {
   readonly handle: TermHandle;
@@ -124,7 +125,10 @@ export class Term {
     this.#hurrying.abort();
   }
 
-  /** For telemetry, the term ends with its hold, before the release is sent: the next term may begin at once. */
+  /**
+   * Tells observers of the term. For observers, the term ends with its hold, before the release is sent: the next term
+   * may begin as soon as the release reaches the server.
+   */
   #startObserved(): void {
     const { context, options } = this.#parts;
     const { handle } = this;
@@ -157,7 +161,7 @@ export class Term {
 
   /**
    * The hold has ended before this object ended the term: the hold was lost, or another part of the library released
-   * it. So there is no seat to give back.
+   * it. So this object gives no seat back.
    */
   #deposeEnded(): false {
     void this.#depose(this.handle.checkLost() ? 'lost' : 'resigned', () => Promise.resolve());
@@ -176,7 +180,7 @@ export class Term {
       return false;
     }
     const isHanded = await this.#depose(why, () => this.#giveBack(to));
-    // `drainMs` bounds `onElected` and `onDeposed` together.
+    // `drainMs` bounds the work of the term and `onDeposed` together.
     await within(clock, Math.max(0, endMs - clock.nowMs()), callbacks.idle(), signal);
     return isHanded;
   }

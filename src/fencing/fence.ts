@@ -1,5 +1,5 @@
-// Folder `fencing`: writes to the application's own collections. Each write compares the token of a hold with the
-// stored token, so that a former holder cannot overwrite what a newer holder wrote.
+// Folder `fencing`: updates and transactions in the application's own collections. The first write of each compares the
+// token of a hold with the stored token, so that a former holder cannot overwrite what a newer holder wrote.
 
 import type { FencingEligibility } from '../lease/holding/fencing-eligibility.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';

@@ -14,11 +14,11 @@ import { storing } from './token-field.js';
 
 /** Options of a fenced transaction. */
 export interface FencedTransactionOptions {
-  /** The collection of fence documents, one per lock. Default: `distributed.fences`. */
+  /** The name of the collection that has one fence document per lock. Default: `distributed.fences`. */
   collectionName?: string | undefined;
   /**
-   * The database of the collection of fence documents. Default: the database of the locks; for locks of a quorum, the
-   * database that the connection string of the client names.
+   * The name of the database of that collection. Default: the database of the locks; for locks of a quorum, the
+   * database that the connection string of the client names. Required for locks of several databases.
    */
   databaseName?: string | undefined;
   /**
@@ -40,7 +40,8 @@ interface FenceDocument {
   /** The highest token under which a fenced transaction has written this document. */
   readonly token: number;
   /**
-   * The number of fenced transactions. It rises, so that a transaction changes the document even with the same token.
+   * The number of committed fenced transactions. Each claim raises it, so that the claim changes the document even if
+   * the token stays the same.
    */
   readonly claims: number;
   /** The server time of the last claim, for people and for a TTL index. The library does not read this field. */
@@ -67,29 +68,34 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  *
  * Guaranteed: the fenced transactions that commit under one lock, with the same fence collection, are serial. A
  * transaction with an older token never commits after one with a newer token. Before `work` is called, the transaction
- * writes one fence document per lock, in the order of the locks' names. So two transactions under one lock conflict.
- * The conflict also protects everything that `work` reads through its session. Each of these writes changes its fence
- * document, because a write that changes nothing would not conflict ({@link
- * https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The lock documents are not touched, and leases are
- * extended while the transaction is open.
+ * writes one fence document per lock, in the order of the locks' names. So two transactions that are open under one
+ * lock at the same time conflict, and at most one of them commits. The conflict also protects everything that `work`
+ * reads through its session. Each write of a fence document changes it, because a write that changes nothing would not
+ * conflict ({@link https://jira.mongodb.org/browse/SERVER-77616 | SERVER-77616}). The transaction does not touch the
+ * lock documents, so leases are still extended while it is open.
  *
  * On success, the result is that of `work` in the committed try. As in the driver's `withTransaction`, `work` is called
- * again if the transaction conflicts with another one. So `work` should change nothing outside its session.
+ * again after a conflict with another transaction, or after another transient error. So `work` should change nothing
+ * outside its session. If `work` aborts the transaction itself, nothing is written, and the call resolves with the
+ * result of `work`.
  *
  * After a failure nothing was committed, with one exception: after an error of the driver with the label
  * `UnknownTransactionCommitResult`, no server has said how the commit ended. An error of `work` is thrown as it is. A
  * {@link StaleTokenError} means that `work` was not called, or that everything it did through its session was undone.
  *
  * The call may take long. While the transaction of an older holder is open, the transaction of a newer holder is
- * repeated, for as long as `withTransaction` does so (120 s). By default, a server ends a transaction that is older
- * than 60 s at its next look for such transactions, also if the older holder has died. Not fenced: what `work` does
- * without its session, and writes outside of fenced transactions. Each call uses the token that the lock has when the
- * call begins.
+ * repeated, for as long as `withTransaction` does so (120 s). The server aborts a transaction that is older than 60 s
+ * (by default) at its next check for such transactions, even if the older holder is suspended or has died.
+ *
+ * Not fenced: what `work` does without its session, and writes outside of fenced transactions. Each call uses the token
+ * that the lock has when the call begins.
  *
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty
- *   list, one lock named twice, locks of several databases without `databaseName`, or a wrong option.
+ *   list, one lock named twice, locks of several databases without `databaseName`, a `work` that is not a function, or
+ *   a wrong option.
+ * @throws `TypeError`, after the server has refused the claim: for a fence document whose `token` is not a number.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- for a call that names only T
 export async function fencedTransaction<T, S extends DriverSession = any>(

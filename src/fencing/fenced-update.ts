@@ -57,9 +57,9 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  * never follows a write of a newer one, even if this process pauses or a message arrives late. The token alone decides:
  * a hold that was lost or released may try, too.
  *
- * On success, the result is that of the driver's `updateOne`. A `matchedCount` of 0 means that `filter` selects no
- * document. `upsert` needs `_id` in the filter. It inserts a missing document together with the token, and only once,
- * however many holders try.
+ * On success, the result is that of the driver's `updateOne`. A `matchedCount` of 0 means that `filter` selected no
+ * document. `upsert` needs one value of `_id` in the filter. It inserts a missing document together with the token, and
+ * only once, however many holders try.
  *
  * After a failure nothing was written, with one exception: an error of the driver may leave open whether the update was
  * applied, as for any update.
@@ -72,8 +72,10 @@ const OPTIONS: KeysOf<FencedUpdateOptions> = {
  * @throws {@link StaleTokenError} with both tokens, if a newer one is stored.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, because
  *   several readers or permits have live tokens at the same time; for a replacement document; for an `update` that
- *   writes the token itself; for `upsert` without `_id`; for an unacknowledged write concern. After the server has
- *   refused the update: for a `field` that holds something other than a number, which cannot be compared.
+ *   writes the token itself; for `upsert` without one value of `_id`, or with a collation other than `simple`; for an
+ *   unacknowledged write concern; for a wrong `filter`, `update`, `field` or option.
+ * @throws `TypeError`, after the server has refused the update: for a `field` that holds something other than a number,
+ *   which cannot be compared, or whose parent is not an object.
  */
 export function fencedUpdateOne<C extends DriverUpdated>(
   collection: C,

@@ -10,7 +10,10 @@ import { notAbove } from './token-field.js';
  */
 const MAX_COLLISIONS = 10;
 
-/** Replaces the client's options for decoding: the code and the key pattern of an error must be readable. */
+/**
+ * Replaces the client's and the caller's options for decoding: the code and the key pattern of an error must be
+ * readable.
+ */
 const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, raw: false } as const;
 
 /** Replaces the collection's options: a read goes to the primary, and decodes numbers as JavaScript numbers. */
@@ -70,8 +73,8 @@ export class GuardedUpdate<T extends Document> {
 
   /**
    * Called when the upsert collided with a document of the same `_id`. Returns if the next try can update that
-   * document, or insert it again. Throws otherwise. In a transaction this method always throws: only a repeat of the
-   * whole transaction can help, and the error label asks the driver for such a repeat.
+   * document, or can insert one because that document was deleted. Throws otherwise. In a transaction this method
+   * always throws. If only a repeat of the whole transaction can help, the label of the error asks the driver for it.
    */
   async #settleCollision(error: DuplicateId): Promise<void> {
     const byId = { _id: this.#filter._id } as Filter<T>;

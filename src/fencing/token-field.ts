@@ -19,6 +19,9 @@ export function parseField(given: string | undefined): string {
  * A value that is not a number never passes, because it does not show how new its write was. In a query, `$lte` with a
  * number matches only numbers, and never NaN. `$lte` also checks the elements of arrays, so arrays are excluded.
  * `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept `$expr`.
+ *
+ * A parent of the field must be missing or an object. In an array, the path would select fields of the elements. In any
+ * other value, `$set` cannot create the field.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');

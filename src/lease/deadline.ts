@@ -31,10 +31,7 @@ export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): M
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
-/**
- * Whether `leftMs` is at least a third of the lease. If not, the seat must be extended before a caller gets a hold of
- * it.
- */
+/** Whether `leftMs` is at least a third of the lease: enough for a new hold to begin without an extension. */
 export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
 
 /**

@@ -17,22 +17,23 @@ interface Fire {
   readonly name: string;
   readonly job: string;
   readonly instant: Date;
-  /** When the claim is given up, by the local clock. */
+  /** When the claim is given up, on the monotonic clock. */
   readonly untilMs: number;
-  /** Aborts when the provider ends and no answer is awaited any more. */
+  /** Aborts when the drain of the provider's `close` is over. From then on no answer is awaited. */
   readonly over: AbortSignal;
 }
 
 /** The answer to one copy of a claim. */
 type Answer =
   | OutcomeWithoutTerm
-  /** The store did not tell the outcome. */
+  /** No answer tells the outcome of the copy. */
   | { readonly unanswered: unknown }
   /** The copy had no effect. */
   | { readonly failed: Error };
 
 /**
- * The claim of one fire by this process: sent again under the same id until its outcome is known or the time is up.
+ * The claim of one fire by this process: sent again under the same id until its outcome is known, the time is up or the
+ * provider closes.
  */
 export class FireClaim {
   readonly #context: AcquisitionContext;
@@ -50,8 +51,8 @@ export class FireClaim {
   }
 
   /**
-   * Resolves with whether this process runs the fire. Rejects if the claim fails, or if its outcome is not known in
-   * time.
+   * Resolves with whether this process runs the fire. Rejects if the claim fails, if its outcome is not known in time,
+   * or if the provider closes before the outcome is known.
    */
   async settle(): Promise<boolean> {
     const { clock, closing } = this.#context;

@@ -23,19 +23,21 @@ import { FireClaim } from './fire-claim.js';
  */
 export interface RunCoordinator {
   /**
-   * Claims the fire.
+   * Claims the fire. After an error, node-cron skips the fire in this process.
+   *
+   * `close()` of the provider waits for the answer to a claim in flight, for at most the `drainMs` of `close()`. If no
+   * answer has come by then, or if the client closes first, the fire may be claimed, and then no process runs the fire.
    *
    * @param key - The name of the task and the instant of the fire, in the form of node-cron:
    *   `name:2026-01-31T03:00:00.000Z`.
-   * @param ttlMs - No effect, because a claim never ends.
+   * @param ttlMs - No effect, because a claim has no lease that could expire.
    * @returns Whether this process runs the fire. At most one of the processes that ask gets `true`.
-   * @throws `TypeError` or `RangeError` for a wrong key. `StoreUnavailableError` if the store refused or did not
-   *   answer within `timeoutMs`, or if the server's clock has not reached the instant by then; if `outcomeKnown` of
-   *   this error is false, the fire may be claimed, and then no process runs the fire. `UnsupportedServerError`,
-   *   `CorruptLockDocumentError`, `LockKindMismatchError`, `ProviderClosedError`. After an error, node-cron skips the
-   *   fire in this process. `close()` of the provider waits for the answer to a claim in flight, for at most the
-   *   `drainMs` of `close()`. If no answer has come by then, or if the client closes first, the fire may be claimed,
-   *   and then no process runs the fire.
+   * @throws `TypeError` or `RangeError` for a wrong key; `UnsupportedServerError`, `CorruptLockDocumentError`,
+   *   `LockKindMismatchError`, `ProviderClosedError`.
+   * @throws `StoreUnavailableError` if the store refused, if the outcome of the claim is not known within `timeoutMs`,
+   *   if a later fire was claimed before an answer told the outcome, if the server's clock has not reached the instant
+   *   within `timeoutMs`, or if the document has claims of 1,000 other jobs. If `outcomeKnown` of this error is false,
+   *   the fire may be claimed, and then no process runs the fire.
    */
   shouldRun(key: string, ttlMs: number): Promise<boolean>;
 }
@@ -43,8 +45,8 @@ export interface RunCoordinator {
 /** Options of {@link runCoordinator}. */
 export interface RunCoordinatorOptions {
   /**
-   * The text before the name of a task in the name of the document that stores the claims of the task. Default:
-   * `node-cron:`. All processes of a fleet need the same prefix.
+   * The claims of a task are stored in a document whose name is this prefix and the name of the task. Default:
+   * `node-cron:`. The whole name has at most 1,024 bytes of UTF-8. All processes of a fleet need the same prefix.
    */
   prefix?: string | undefined;
   /**
@@ -73,7 +75,8 @@ const MAX_TIMEOUT_MS = 86_400_000;
  * runs if the clocks of the processes differ by more than the time between two fires. A process whose clock is behind
  * may ask for a fire after a later fire was claimed.
  *
- * Each process needs the same name, expression and time zone for a task. Sends nothing before the first fire.
+ * Each process needs the same name, expression and time zone for a task. The coordinator sends nothing before the
+ * first fire.
  *
  * @example
  *   cron.setRunCoordinator(runCoordinator(locks));

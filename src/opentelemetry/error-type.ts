@@ -1,2 +1,5 @@
-/** The value of `error.type`: the name of the class, which has few values, unlike the message. */
+/**
+ * The value of the attribute `error.type`: the `name` of the error, because it has few different values, unlike the
+ * message. For a thrown value that is no `Error`, the result of `typeof`.
+ */
 export const errorTypeOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error);

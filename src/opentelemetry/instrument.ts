@@ -11,14 +11,20 @@ import { LockMetrics } from './lock-metrics.js';
 import { LockSpans } from './lock-spans.js';
 import { VERSION } from './version.js';
 
-/** What can be instrumented. */
+/** A provider that {@link instrument} accepts. */
 export type Instrumentable = LockProvider | QuorumLockProvider;
 
 /** Options of {@link instrument}. */
 export interface InstrumentOptions {
-  /** Makes the tracer of the spans. Default: the global provider of the API, as it is at the call. */
+  /**
+   * Makes the tracer of the spans. Default: the global provider of the API. If none is registered at the call, spans
+   * are recorded once one is registered.
+   */
   tracerProvider?: TracerProvider | undefined;
-  /** Makes the meter of the metrics. Default: the global provider of the API, as it is at the call. */
+  /**
+   * Makes the meter of the metrics. Default: the global provider of the API. If none is registered at the call, no
+   * metric is ever recorded.
+   */
   meterProvider?: MeterProvider | undefined;
   /**
    * Maps the name of a lock to a group, which becomes the attribute `leasehold.lock.group` of the metrics. Return few
@@ -34,18 +40,17 @@ const SCOPE = 'leasehold';
 
 /**
  * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, terms
- * and runs. Requests and holds that have begun before are not recorded, but the losses of such holds are counted. Sends
- * no command.
+ * and runs. Requests, holds, terms and runs that began before the call are not recorded, but the losses of such holds
+ * are counted. The call sends no command to the server.
  *
- * While a `LockProvider` is instrumented, its requests carry the trace context of their holds. The lease stores the
- * trace context in the field `traceparent` (55 bytes). If the process of the next hold is instrumented too, it links
- * the span of the next hold to this trace context.
+ * While a `LockProvider` is instrumented, each request whose span is recorded carries the trace context of its hold.
+ * The lease stores the trace context in the field `traceparent` (55 bytes). If the process of the next hold is
+ * instrumented too, it links the span of the next hold to this trace context.
  *
- * An error that a tracer, a meter or `groupOf` throws changes nothing for the lock. It causes a process warning, at
- * most one a minute.
+ * An error that a tracer, a meter or `groupOf` throws later changes nothing for the lock. The error causes a process
+ * warning, at most one a minute.
  *
- * Not promised: one record for one lock if the same provider is instrumented twice. Each instrumentation records
- * everything.
+ * If the same provider is instrumented twice, each instrumentation records everything.
  *
  * @returns A function that ends the instrumentation. Open spans then end without their result, the open requests and
  *   holds are taken out of the up-down counters, and nothing is recorded afterwards. May be called again.

@@ -9,7 +9,7 @@ import type {
 } from '../observer.js';
 import { errorTypeOf } from './error-type.js';
 
-/** The bucket boundaries of durations, in seconds: from a kept seat, which takes microseconds, to an hour. */
+/** The bucket boundaries of durations, in seconds: from the acquire of a kept seat, which takes µs, to one hour. */
 const DURATIONS_S = [
   ...[0.000_1, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
   ...[1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600],
@@ -36,7 +36,7 @@ export class LockMetrics implements Observer {
   readonly #handovers: Histogram;
   readonly #endStreams: () => void;
 
-  /** @param streams - How many change streams are open now. */
+  /** @param streams - Returns how many change streams of the provider are open. */
   constructor(meter: Meter, groupOf: GroupOf | undefined, streams: () => number) {
     this.#groupOf = groupOf;
     const durations = (name: string, description: string): Histogram =>
@@ -112,7 +112,9 @@ export class LockMetrics implements Observer {
     for (const lease of leases) this.#shares.record(lease.leftShare, this.#groupAttributes(lease));
   }
 
-  /** Takes the present requests and holds out of the counters. */
+  /**
+   * Takes the open requests and holds out of the up-down counters, and the streams of this provider out of the gauge.
+   */
   end(): void {
     this.#endStreams();
     this.#waits.clear();
@@ -136,7 +138,7 @@ export class LockMetrics implements Observer {
 const streamsOf = new WeakMap<Meter, Set<() => number>>();
 
 /**
- * Observes the open streams of a provider until the returned function is called. All providers of one meter have one
+ * Counts the open streams of a provider until the returned function is called. All providers of one meter have one
  * value, their sum, because the SDK keeps only the last value that is observed for the same attributes. If no provider
  * is left, the value is 0: the SDK would repeat the last value if none were observed.
  */
@@ -160,7 +162,8 @@ function observeStreams(meter: Meter, streams: () => number): () => void {
 }
 
 /**
- * Counts what exists now, by an up-down counter. The attributes of one thing are the same at its beginning and its end.
+ * Counts what exists now, by an up-down counter. The attributes of each thing are kept until its end, because the
+ * counter returns to 0 only if the end is recorded with the attributes of the beginning.
  */
 class CountedNow<T extends object> {
   readonly #counter: UpDownCounter;

@@ -36,14 +36,14 @@ interface Timed {
 }
 
 /**
- * One request, from its call until the end of its hold. `span` began with the call. After a grant it is the span of the
- * hold, because the request had to name that span before anybody could know of a grant.
+ * One request, from its call until the end of its hold. `span` begins with the call. After a grant it becomes the span
+ * of the hold: the request carries the trace context of the hold, so that span must exist before the request is sent.
  */
 interface Tracked extends Timed {
   readonly parent: Context;
   /** The array that `span` was started with. */
   readonly startTime: HrTime;
-  /** When the owner released the hold; `undefined` before, and if the release sends nothing. */
+  /** When the release of the hold was sent; `undefined` before, and if the release sends nothing. */
   releasedAt?: HrTime;
 }
 
@@ -200,7 +200,7 @@ const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: Observ
   ...(queuePlace !== undefined && { 'leasehold.queue.place': queuePlace }),
 });
 
-/** Other processes have stored the texts in `handedBy`, so a text may be no legal trace context. */
+/** Other processes have stored the texts in `handedBy`, so a text may be no valid trace context. */
 const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
   handedBy
     .flatMap((traceparent) => {
@@ -210,8 +210,8 @@ const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
     .slice(0, MAX_LINKS);
 
 /**
- * A released hold ends when its release was sent. The next holder may have its grant before the answer to the release,
- * and the spans of the two holds must not overlap.
+ * The span of a released hold ends when the release is sent, and not when it is answered: the next holder may have its
+ * grant before that answer, and the spans of the two holds must not overlap.
  */
 function endHold({ span, clock, releasedAt }: Tracked, why: LossCause): void {
   const endedBy = holdEndOf(why);

@@ -2,8 +2,9 @@ import type { HrTime } from '@opentelemetry/api';
 import type { Clock } from '../clock.js';
 
 /**
- * The clock of one request, term or run. It takes the offset of the wall clock once, at the start, and adds monotonic
- * time from then on. So its times are in the right order even if the wall clock is set meanwhile.
+ * The clock of the spans of one request, term or run. The offset between the wall clock and the monotonic clock is
+ * fixed at the start, and each time is the monotonic time plus this offset. So the times are in the right order even if
+ * the wall clock is set meanwhile.
  */
 export class SpanClock {
   readonly #clock: Clock;
@@ -21,7 +22,7 @@ export class SpanClock {
   }
 }
 
-/** How far an offset may be from a new reading, in ms. Beyond that, the system clock was set. */
+/** How far the stored offset may be from a new reading, in ms. If it is further away, the system clock was set. */
 const TOLERANCE_MS = 2;
 
 /** How far the wall clock of each process is ahead of its monotonic clock, in ms. */
@@ -29,17 +30,18 @@ const offsets = new WeakMap<Clock, number>();
 
 /**
  * One offset for all spans of a process. The wall clock shows whole ms, so with an offset of its own each span would be
- * up to 1 ms off, and spans of holds that follow each other would overlap. The offset is read again only if the system
- * clock was set.
+ * up to 1 ms off, and spans of holds that follow each other would overlap. The stored offset is replaced only if a new
+ * reading shows that the system clock was set.
  */
 function wallAheadOf(clock: Clock): number {
   const beforeMs = clock.nowMs();
   const wallMs = clock.wallMs();
-  // The process may be held up between two readings, so a reading gives a range.
+  // The process may be held up between two readings of the clocks, so the offset is known only as a range.
   const [leastMs, mostMs] = [wallMs - clock.nowMs(), wallMs - beforeMs];
   const known = offsets.get(clock);
   if (known !== undefined && known >= leastMs - TOLERANCE_MS && known <= mostMs + TOLERANCE_MS) return known;
-  // If the least is too small, a later correction leaves a gap between spans. The most would make them overlap.
+  // The least offset may be too small. Its later correction moves spans forward and only leaves a gap between two
+  // spans. The most may be too large, and its correction would move spans back, so that two spans would overlap.
   offsets.set(clock, leastMs);
   return leastMs;
 }

@@ -5,8 +5,8 @@ import type { SpanContext } from '@opentelemetry/api';
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /**
- * Returns `undefined` for an invalid context, such as one whose trace id or span id is all zeros. Without an SDK, each
- * new span has an invalid context, unless a valid span is active: the new span then has the context of the active one.
+ * Returns `undefined` for an invalid context, such as one whose trace id or span id is all zeros. Without an SDK, a new
+ * span has the context of its parent, if that is valid, and otherwise an invalid context.
  */
 export function traceparentOf(spanContext: SpanContext): string | undefined {
   if (!isSpanContextValid(spanContext)) return undefined;

@@ -25,8 +25,8 @@ export interface RevokeOptions {
   /** The reason for the revocation, which the holders are told. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
   /**
-   * Whether to empty the seats at once instead of asking the holders. Until the old holders learn of the revocation,
-   * only tokens protect the resource.
+   * Whether to empty the seats at once instead of asking the holders. Default: false. Until the old holders learn of
+   * the revocation, only tokens protect the resource.
    */
   force?: boolean | undefined;
 }

@@ -35,12 +35,15 @@ export function settingsFor(db: DriverDb, settings: Settings): Settings {
  */
 export const LEAST_POOL_TO_OBSERVE = 3;
 
-/** The same for `Engine.overseeing`: one connection more, for the third stream. */
+/**
+ * The smallest pool with which `Engine.overseeing` allows a third change stream: one connection more, for that stream.
+ */
 export const LEAST_POOL_TO_OVERSEE = 4;
 
 /**
- * Returns settings that demand polling if the pool is too small for one more stream. In a pool of two, two streams
- * would occupy both connections, and a command would wait up to a second until the server answers one of the streams.
+ * Returns settings that demand polling if the pool has fewer than `leastPool` connections, and otherwise the given
+ * settings. In a pool of two, two streams would occupy both connections, and a command would wait up to a second until
+ * the server answers one of the streams.
  */
 export function observerSettings(db: DriverDb, settings: Settings, leastPool: number): Settings {
   const { maxPoolSize } = clientOf(db).options;

@@ -1,5 +1,5 @@
-// Folder `options`: the options of providers, locks and operators, with their public types, defaults and checks. The
-// folders `election`, `schedule`, `fencing` and `quorum` check their own options with checks.ts. All options are
+// Folder `options`: the options of providers, locks and operators, with their public types, defaults and checks.
+// Folders that have options of their own, such as `election` and `quorum`, check them with checks.ts. All options are
 // checked once, and the rest of the code gets checked values.
 
 import { DAY_MS } from '../clock.js';
@@ -27,17 +27,17 @@ export type Wakeups = 'change-stream' | 'polling';
 export interface LockProviderOptions {
   /** The collection of the lock documents. Default: `distributed.locks`. */
   collectionName?: string | undefined;
-  /** How long a lease lasts without an extension, in ms: 100 ms to 24 h, default 30,000. */
+  /** How long a lease lasts without an extension, in ms: an integer, 100 ms to 24 h, default 30,000. */
   leaseMs?: number | undefined;
   /**
-   * The time between two extensions of a lease, in ms. Default: a third of the lease. A larger value counts as a third
-   * of the lease.
+   * The time between two extensions of a lease, in ms: 1 ms to 24 h. Default: a third of the lease. A larger value
+   * counts as a third of the lease.
    */
   extendEveryMs?: number | undefined;
   /**
-   * How long before the expiry on the server the process counts a hold as lost, in ms. At a failover, the clocks of the
-   * replica set's members may differ by as much as this. Less than half of the lease; default: a tenth of the lease, at
-   * most 1,000.
+   * How long before the expiry on the server the process counts a hold as lost, in ms. The guarantees allow the clocks
+   * of the replica set's members to differ by this time at a failover. From 0 to less than half of the lease. Default:
+   * a tenth of the lease, at most 1,000.
    */
   clockAllowanceMs?: number | undefined;
   /**
@@ -47,19 +47,21 @@ export interface LockProviderOptions {
   storeTimeoutMs?: number | undefined;
   /**
    * The first and the longest pause between two reads of a provider that polls for its waiters, in ms. The pauses grow
-   * from the first to the longest. Up to a quarter of each pause is taken off at random. Default: 10 and 800.
+   * from the first to the longest. Up to a quarter of each pause is taken off at random. Default: 10, and the larger of
+   * 800 and `min`.
    */
   pollMs?:
     | {
-        /** The first pause of a wait, in ms. */
+        /** The first pause of a wait, in ms: 1 ms to 24 h. */
         min?: number | undefined;
-        /** The longest pause of a wait, in ms. */
+        /** The longest pause of a wait, in ms: `min` to 24 h. */
         max?: number | undefined;
       }
     | undefined;
   /**
    * How waiters learn of their grants. `auto` (default): by a change stream if the provider can open one, and otherwise
-   * by polling. With `change-stream`, requests that have to wait fail instead of polling.
+   * by polling. `polling`: always by polling. `change-stream`: by a change stream; requests that have to wait fail if
+   * the stream is refused.
    */
   wakeups?: 'auto' | Wakeups | undefined;
   /**
@@ -69,9 +71,9 @@ export interface LockProviderOptions {
    * for queues that do not move, a time below one second counts as one second.
    */
   wakeIdleMs?: number | undefined;
-  /** How long an unused lock document is kept, in ms: at least two leases, default 7 days. */
+  /** How long an unused lock document is kept, in ms: from two leases to ten years (3,650 days), default 7 days. */
   retentionMs?: number | undefined;
-  /** The largest number of holders and waiters of one lock: 1 to 100,000, default 10,000. */
+  /** The largest number of holders and waiters of one lock: an integer, 1 to 100,000, default 10,000. */
   maxMembers?: number | undefined;
   /** A name of the process for people, shown beside the process id. At most 1,024 bytes of UTF-8. */
   label?: string | undefined;

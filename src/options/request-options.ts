@@ -18,7 +18,9 @@ import type { KeysOf } from './unknown-keys.js';
 
 /** Options of one mutex, reader-writer lock or semaphore. */
 export interface PrimitiveOptions {
-  /** The lease of the holds of this lock object, in ms: 100 ms to 24 h. Default: the lease of the provider. */
+  /**
+   * The lease of the holds of this lock object, in ms: an integer, 100 ms to 24 h. Default: the lease of the provider.
+   */
   leaseMs?: number | undefined;
   /**
    * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
@@ -27,7 +29,7 @@ export interface PrimitiveOptions {
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
    * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
-   * the provider looks for waiting requests only once a second, so such a request may get the seat a second later.
+   * the provider reads its kept locks only once a second, so a waiting request may get the seat a second later.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a writer or an upgrade waits.
@@ -36,8 +38,8 @@ export interface PrimitiveOptions {
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
-   * another process by at most `passes` holds of this provider. Once this provider has the seat and knows of a waiter,
-   * such passes begin for at most `keepMs`. The count starts anew after another process has had the seat. A
+   * another process by at most `passes` holds of this provider. Such passes begin only within `keepMs` after this
+   * provider has the seat and knows of a waiter. The count starts anew after another process has had the seat. A
    * reader-writer lock refuses a value above 0, because readers share a kept read only until a writer or an upgrade
    * waits.
    */
@@ -60,11 +62,14 @@ export type WhenLimitDiffers = 'throw' | 'follow' | 'resize';
 
 /** Options of one request. */
 export interface AcquireOptions {
-  /** How long to wait, in ms: 0 or more. Default: no bound for `acquire`, 0 (one try) for `tryAcquire`. */
+  /**
+   * How long to wait, in ms: 0 or more. Default: 0 (one try) for methods whose names begin with `try`, and no bound for
+   * all other methods.
+   */
   timeoutMs?: number | undefined;
   /** Ends the wait: the request rejects with the reason of the signal. An abort after the grant has no effect. */
   signal?: AbortSignal | undefined;
-  /** The lease of this hold, in ms: 100 ms to 24 h. Default: the lease of the lock object. */
+  /** The lease of this hold, in ms: an integer, 100 ms to 24 h. Default: the lease of the lock object. */
   leaseMs?: number | undefined;
   /** What the lock is wanted for; processes that wait for the lock can see this. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;

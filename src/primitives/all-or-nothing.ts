@@ -21,8 +21,8 @@ interface Taken {
 }
 
 /**
- * The longest time, in ms, that a call waits for its releases at one time. If the call is past its timeout, the time
- * since the timeout is subtracted.
+ * The longest time, in ms, for which a call waits for its releases before it goes on. If the call is past its timeout,
+ * the time since the timeout is subtracted.
  */
 const GIVE_BACK_MS = 1_000;
 
@@ -110,7 +110,7 @@ class Round {
   }
 
   /**
-   * Releases all locks at once. If the store is silent, the wait is bounded, and the releases go on in the background.
+   * Releases all locks at once. The wait for the releases is bounded. After it, the releases go on in the background.
    */
   async giveBack(): Promise<void> {
     this.end();

@@ -17,7 +17,7 @@ export interface MutexRequest {
   readonly mutex: Mutex;
 }
 
-/** A read of one lock, as a part of a request for several locks. */
+/** A request for a read, as one of several locks. */
 export interface ReadRequest {
   /** The lock to hold in the mode `read`. */
   readonly read: ReaderWriterLock;
@@ -49,7 +49,7 @@ export type LockRequest = MutexRequest | ReadRequest | WriteRequest | Upgradeabl
 /** One request after the checks. */
 export interface Part {
   readonly name: string;
-  /** @throws `RangeError` if the semaphore has become smaller than the number of permits in the request. */
+  /** @throws `RangeError` if the limit of the semaphore has become less than the number of permits in the request. */
   target(): Target<LockHandle>;
 }
 

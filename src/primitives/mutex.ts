@@ -9,7 +9,8 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock with a single holder, granted in the order of the requests. The option `passes` allows bounded exceptions.
+ * A lock with a single holder, granted in the order of the requests. The options `keepMs` and `passes` allow bounded
+ * exceptions.
  *
  * A mutex is not reentrant: a holder that requests the lock again waits for itself. Inside `use`, such a request
  * without a timeout gets a {@link DeadlockError}.
@@ -34,9 +35,9 @@ export interface Mutex {
    * @throws {@link AcquireTimeoutError} when `timeoutMs` is up (by default there is no bound); the reason of
    *   `options.signal` when that signal aborts; `TypeError` or `RangeError` for a wrong option;
    *   {@link ProviderClosedError}, {@link QueueFullError}, {@link LockKindMismatchError},
-   *   {@link CorruptLockDocumentError}, {@link DeadlockError}; and {@link StoreUnavailableError} if the store refuses,
-   *   or if a try (`timeoutMs` 0) gets no answer within `storeTimeoutMs`. A longer wait continues while the store does
-   *   not answer.
+   *   {@link CorruptLockDocumentError}, {@link DeadlockError}, {@link UnsupportedServerError}; and
+   *   {@link StoreUnavailableError} if the store refuses, or if a try (`timeoutMs` 0) gets no answer within
+   *   `storeTimeoutMs`. A longer wait continues while the store does not answer.
    */
   acquire(options?: AcquireOptions): Promise<LockHandle>;
 

@@ -12,13 +12,14 @@ import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
 /**
- * A lock that many readers hold together, or one writer alone. Requests are granted in their order. The reads at the
- * head of the queue are granted together, up to the first writer or to a second upgradeable read. So a stream of
- * readers does not keep out a writer, and a stream of writers does not keep out a reader.
+ * A lock that many readers hold together, or one writer alone. Requests are granted in their order; the option `keepMs`
+ * allows bounded exceptions. The reads at the head of the queue are granted together, up to the first writer or to a
+ * second upgradeable read. So a stream of readers does not keep out a writer, and a stream of writers does not keep out
+ * a reader.
  *
  * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
- * upgradeable. The lock is not reentrant, and what {@link Mutex} says about clocks applies here, too. Only the token of
- * a write can fence.
+ * upgradeable. The lock is not reentrant. In the cases that {@link Mutex} lists, a writer and another holder can both
+ * believe that they hold the lock. Only the token of a write can fence.
  */
 export interface ReaderWriterLock {
   /** The name that was given to `createReaderWriterLock`. */

@@ -81,8 +81,8 @@ export class Requester {
   }
 
   /**
-   * Makes one try. If it is granted, the caller of this method must call `claim()` of the result, unless
-   * the hold has ended.
+   * Makes one try. If it is granted, the caller of this method must call `claim()` of the result, unless the hold has
+   * ended: only the handle can release the hold.
    */
   tryUnclaimed<H extends LockHandle>(
     target: Target<H>,
@@ -173,7 +173,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
-    // `close` may have been called in the same turn of the event loop as the grant. From then on, no hold may begin.
+    // `close` may have been called in the same turn of the event loop as the grant. After `close`, no hold may begin.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();
       throw new ProviderClosedError(request.name);

@@ -95,7 +95,7 @@ export class SemaphoreLimit {
     if (!isWellFormed) throw new CorruptLockDocumentError(this.#name);
     if (kind !== 'semaphore') throw new LockKindMismatchError(this.#name, 'semaphore', kind);
     // The document is a well-formed semaphore, so this resize has set the limit. The reply may still show another
-    // limit, if another resize came right after this one.
+    // limit, if the same update contained a later resize.
   }
 
   /**

@@ -14,12 +14,12 @@ import { SemaphoreLimit } from './semaphore-limit.js';
 
 /**
  * A number of permits that are granted in the order of the requests. The first request in the queue enters when its
- * permits are free. No other request passes it, so small requests do not starve a large one. The option `passes` allows
- * bounded exceptions.
+ * permits are free. No later request overtakes it, so small requests do not starve a large one. The options `keepMs`
+ * and `passes` allow bounded exceptions.
  *
- * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant, and
- * what {@link Mutex} says about clocks applies here, too. Permits do not fence, because several of their tokens are
- * live at a time.
+ * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant. In
+ * the cases that {@link Mutex} lists, processes can believe that they hold more permits than the limit. Permits do not
+ * fence, because several of their tokens are live at a time.
  */
 export interface Semaphore {
   /** The name that was given to `createSemaphore`. */
@@ -58,11 +58,11 @@ export interface Semaphore {
    * object creates it with the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
-   * @returns Resolves when the limit is stored (if there is a document) and no copy of the request can take effect any
+   * @returns Resolves when the limit is stored (if there is a document) and no copy of the resize can take effect any
    *   more. If an answer was lost, that is up to about `storeTimeoutMs` later.
    * @throws `TypeError`, `RangeError`; {@link LockKindMismatchError}, {@link CorruptLockDocumentError},
-   *   {@link ProviderClosedError}; {@link StoreUnavailableError} if the store refuses, or does not answer within
-   *   `storeTimeoutMs`.
+   *   {@link ProviderClosedError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store refuses,
+   *   or does not answer within `storeTimeoutMs`.
    */
   resize(limit: number): Promise<void>;
 

@@ -30,7 +30,7 @@ export interface WebLock {
   readonly mode: WebLockMode;
   /** Aborts with a {@link LockLostError} when the lock is lost. The Web Locks API has no such signal. */
   readonly signal: AbortSignal;
-  /** The fencing token. That of an exclusive lock is higher than every earlier token of this name. */
+  /** The fencing token. The token of an exclusive lock is higher than every earlier token of this name. */
   readonly fencingToken: number;
 }
 
@@ -44,7 +44,7 @@ export interface WebLockInfo {
   readonly clientId: string;
 }
 
-/** What `query` shows: the reader-writer locks of all processes. */
+/** What `query` shows: who holds the reader-writer locks of the collection, and who waits for them. */
 export interface WebLocksSnapshot {
   /** The holders. */
   readonly held: readonly WebLockInfo[];
@@ -68,19 +68,19 @@ export interface WebLocks {
    * As in the Web Locks API, a lock is not reentrant. A request inside the callback that could only wait for the end of
    * the callback is rejected with a {@link DeadlockError} instead of waiting for ever.
    *
-   * @returns What `callback` gives, after the release.
+   * @returns The result of `callback`, after the release of the lock.
    * @throws The reason of `signal` if it aborts before the grant; a `DOMException` named `NotSupportedError` for
    *   `steal`, for `signal` together with `ifAvailable`, and for a name that begins with `-`; `TypeError` or
    *   `RangeError` for another wrong value or an unknown option; otherwise as `acquire` of a {@link ReaderWriterLock}.
    */
   request<T>(name: string, callback: (lock: WebLock) => T | Promise<T>): Promise<T>;
-  /** The same with options. */
+  /** Like `request(name, callback)`, with options. */
   request<T>(
     name: string,
     options: WebLockOptions & { readonly ifAvailable?: false | undefined },
     callback: (lock: WebLock) => T | Promise<T>,
   ): Promise<T>;
-  /** The same with `ifAvailable`: the callback gets `null`, and holds nothing, if the lock is not free. */
+  /** With `ifAvailable`, the callback gets `null` and holds nothing if the lock is not free. */
   request<T>(
     name: string,
     options: WebLockOptions,

@@ -20,7 +20,9 @@ export const NOW = '$$NOW';
 /** The value as it is: the server reads no text in it as a field path or an operator (E25). */
 export const literal = (value: Expression): Expression => ({ $literal: value });
 
-/** An attempt id as a value. A stored id may begin with `$`, and the server would read that as a field path (E25). */
+/**
+ * An attempt id as a value. A stored id may begin with `$`, and the server would read such an id as a field path (E25).
+ */
 export const idText = (id: string): Expression => (id.startsWith('$') ? literal(id) : id);
 
 export const EMPTY_OBJECT: Expression = literal({});
@@ -111,11 +113,12 @@ export const IS_NEW: Expression = equal('$$ROOT', { _id: '$_id' });
 export const STORED_WAITERS: Expression = when(hasType('$queue', 'object'), { $objectToArray: '$queue' }, []);
 
 /**
- * For each field of this object, in their order, an object `{ k, v }`. `v` is `true` if the field has one of these
- * names, else the field's value. Names that the object does not have come last, also with `true`.
+ * An array with one element `{ k, v }` for each field of `object`, in the order of the fields. `k` is the field's name.
+ * `v` is `true` if `names` has this name, else the field's value. Names that `object` does not have come last, also
+ * with `true`.
  *
- * This takes one pass over the fields and the names. `$in` would compare each field with all names, and `$getField`
- * takes a computed name only from MongoDB 7.2 on.
+ * The server makes the array in one pass over the fields and the names. `$in` would compare each field with all names,
+ * and `$getField` takes a computed name only from MongoDB 7.2 on.
  */
 export const marked = (object: Expression, names: readonly string[]): Expression => ({
   $objectToArray: merge(object, literal(Object.fromEntries(names.map((name) => [name, true])))),

@@ -38,7 +38,10 @@ export const MAX_JOBS = 1_000;
 /** The upper bound of a semaphore's limit, and of the permits of one request. */
 export const MAX_LIMIT = 2_147_483_647;
 
-/** The most tokens that one grant reserves beyond its own. `CLOCK_TOKEN` rises by the same number each millisecond. */
+/**
+ * The most tokens that one grant reserves beyond its own: as many as `CLOCK_TOKEN` rises in 1 ms. Tokens must not run
+ * ahead of `CLOCK_TOKEN`: if the document is lost, the next token is `CLOCK_TOKEN` + 1 (E10).
+ */
 export const MAX_KEEPS = 1_000;
 
 /** The fields that a waiter and its lease have in common. */
@@ -49,8 +52,8 @@ export interface EntryFields {
   readonly label?: string;
   readonly why?: string;
   /**
-   * The W3C trace context of the hold, of at most 55 bytes. Stored only while the provider of the process is
-   * instrumented; no rule of the protocol reads it.
+   * The W3C trace context of the hold: 55 bytes. Stored only while the provider of the process is instrumented. No rule
+   * of the protocol reads it.
    */
   readonly traceparent?: string;
   /** Reader-writer lock only. */
@@ -58,8 +61,9 @@ export interface EntryFields {
   /** Semaphore only. */
   readonly permits?: number;
   /**
-   * Above 0 if the process may keep the seat between its callers, until `wake` names the lease with `OTHERS_WAIT`. In a
-   * mutex and a semaphore, the grant reserves this number of tokens beyond its own; in a reader-writer lock, none.
+   * Above 0 if the process may keep the seat between its callers. A word `OTHERS_WAIT` for the lease tells the process
+   * to give the seat back. In a mutex and a semaphore, the grant reserves this number of tokens beyond its own; in a
+   * reader-writer lock, none.
    */
   readonly keeps?: number;
   /** Election only. */
@@ -67,8 +71,8 @@ export interface EntryFields {
   /** Election only. */
   readonly value?: string;
   /**
-   * Election only: the time that the grant adds to `leaseMs` and `expiresAt`. The fields of a waiter do not include
-   * this time yet.
+   * Election only: the time, in ms, that the grant adds to `leaseMs` and `expiresAt`. In a waiter, these two fields do
+   * not include this time yet.
    */
   readonly transitionMs?: number;
 }
@@ -85,26 +89,29 @@ export interface Lease extends EntryFields {
   readonly change?: number;
   /** The token of the grant, stored when a change of mode replaces `token`. */
   readonly firstToken?: number;
-  /** This upgradeable lease waits for the other readers to leave. */
+  /** Whether this upgradeable lease waits for the other readers to leave. */
   readonly upgrading?: boolean;
   /** Set by the operation `ask`: the lease is not extended any more, and ends at its release or its expiry. */
   readonly ending?: boolean;
   readonly endingWhy?: string;
-  /** Leader only: the nonce of the last call of a job in the leader's term. The read after an extension shows it. */
+  /**
+   * Leader only: the nonce of the last call, for any job, that was stored during the leader's term. The read after each
+   * extension shows it, so the leader learns of a call even if it misses the word in `wake`.
+   */
   readonly called?: string;
 }
 
 /**
  * The time from `nowMs`, by the server's clock, to the end of a lease or a place, in ms; at most `leaseMs`. An expiry
- * further ahead was written before the server's clock stepped back, and may pass at once when the clock is set right
- * (E9).
+ * more than `leaseMs` after `nowMs` was written before the server's clock stepped back, and may pass at once when the
+ * clock is set right (E9).
  */
 export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number =>
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * The part of `leftMs` on which the holder may rely. For a leader it lacks the last `transitionMs` of the lease, which
- * are the transition of the election.
+ * The part of `leftMs` on which the holder may rely, in ms. A leader may not rely on the last `transitionMs` of its
+ * lease: they are the transition of the election. The result may be negative.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;

@@ -7,7 +7,7 @@ export interface Request extends Demand {
   readonly leaseMs: number;
   readonly label?: string | undefined;
   readonly why?: string | undefined;
-  /** The W3C trace context of the hold to come; `undefined`: the provider is not instrumented. */
+  /** The W3C trace context of the hold to come, if an instrumented provider records its span; else `undefined`. */
   readonly traceparent?: string | undefined;
   /**
    * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: for a read, a number
@@ -15,7 +15,8 @@ export interface Request extends Demand {
    */
   readonly keeps?: number | undefined;
   /**
-   * The server time after which the request does nothing: a late copy must not take effect after its own cleanup (E2).
+   * The server time after which the request does nothing: a late copy must not take effect after the process has
+   * cleaned up the attempt (E2).
    */
   readonly notAfter: Date;
   /** The most holders and waiters that the lock may have, this attempt included. */
@@ -36,7 +37,8 @@ export interface Demand {
    */
   readonly limit?: number | undefined;
   /**
-   * Semaphore only: if another limit is stored, an idle lock takes over `limit`, and a lock in use refuses the request.
+   * Semaphore only: whether the stored limit must be `limit`. If another limit is stored, an idle lock takes over
+   * `limit`, and a lock in use refuses the request.
    */
   readonly mustMatch?: boolean | undefined;
   /** Semaphore only: whether the request stores `limit` if it is accepted. */
@@ -56,7 +58,7 @@ export interface Revoking extends Revocation {
   readonly ids: readonly string[];
 }
 
-/** The revoker and the reason. A revocation without `by` leaves no entry in `revoked`. */
+/** The revoker and the reason. A revocation without `by` leaves no record in `revoked`. */
 export interface Revocation {
   readonly by?: string | undefined;
   readonly why?: string | undefined;
@@ -69,7 +71,10 @@ export type Operation =
   | { readonly type: 'cancel'; readonly id: string }
   /** Removes a lease or a waiter. */
   | { readonly type: 'leave'; readonly id: string }
-  /** Extends leases and places, each by its own stored `leaseMs`. The `leaseMs` here is the longest one requested. */
+  /**
+   * Extends leases and places, each by its own stored `leaseMs`. The operation's own `leaseMs` is the longest one that
+   * the requests of `ids` asked for, and only `purgeAt` depends on it.
+   */
   | {
       readonly type: 'extend';
       readonly ids: readonly string[];
@@ -90,8 +95,8 @@ export type Operation =
 
 /**
  * Raises the fence to at least `token` if the attempt `id` has a live lease, so that every later grant has a higher
- * token. This keeps the tokens of a quorum lock rising although different majorities of its stores grant it. The lease
- * is not extended.
+ * token. So the tokens of a quorum lock rise although different majorities of its stores grant the lock. The lease is
+ * not extended.
  */
 export interface RaiseFence {
   readonly type: 'raiseFence';
@@ -157,15 +162,15 @@ export interface Claim {
   readonly instant: Date;
   /** The last claimed instant of the job, as far as the process knows; `null`: none. */
   readonly after: Date | null;
-  /** The same in every copy. The server answers a copy of the last claim with `claimed` again. */
+  /** The same in every copy of the claim. The server answers a copy of the last stored claim with `claimed` again. */
   readonly claimId: string;
-  /** A new one in each copy, unlike `claimId`, so that each update changes the document. */
+  /** Unlike `claimId`, a new one in each copy of the claim, so that each update changes the document. */
   readonly nonce: string;
   /** The instant from which a fixed rate counts. Stored only by the first claim of the job. Default: `instant`. */
   readonly anchor?: Date | undefined;
   /** The next instant of the schedule, if it is known already. It is stored with the run, for people to read. */
   readonly next?: Date | undefined;
-  /** Whether a run begins with this claim. By default, the claim only records that the instant is over. */
+  /** Whether a run begins with this claim. Default: false, for an instant that was missed and is not run any more. */
   readonly runs?: boolean | undefined;
   /** The number of the call that the claim answers. The claim is applied only if that call is pending. */
   readonly call?: number | undefined;
@@ -194,7 +199,7 @@ export interface ClaimWithoutTerm {
  * How a run ended, as its process stored it.
  *
  * - `completed`: the work ended without an error.
- * - `failed`: the work threw, or went on for too long after `maxRunMs` had aborted its signal.
+ * - `failed`: the work threw, or had not ended 5,000 ms after `maxRunMs` had aborted its signal.
  * - `missed`: the instant was claimed, and the run could not start.
  */
 export type RunOutcome = 'completed' | 'failed' | 'missed';

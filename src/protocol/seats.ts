@@ -61,7 +61,7 @@ export interface SeatRules {
   /** The leases of a stored document, as an array, even if the document is corrupt. */
   readonly stored: Expression;
 
-  /** The stored values where leases should be, unchecked. */
+  /** The values that the document has where its leases should be. Their types are not checked. */
   leasesIn(document: StoredFields): readonly unknown[];
 
   /**
@@ -79,7 +79,7 @@ export interface SeatRules {
 
   isHeldBy(id: string): Expression;
 
-  /** The token of this attempt's lease, 0 if it has none. */
+  /** The token of this attempt's lease; 0 if the attempt has no lease. */
   tokenOf(id: string): Expression;
 
   /**
@@ -92,8 +92,8 @@ export interface SeatRules {
   readonly enteringFromQueue: Expression;
 
   /**
-   * Whether this change of mode still waits after the admission, or was a try without success. `null`: an operation of
-   * this type never waits.
+   * Whether this operation is an upgrade that still waits after the admission, or that was a single try without
+   * success. `null`: the operation is no upgrade, so it never waits.
    */
   hasToWait(operation: OwnOperation): Expression | null;
 

@@ -5,8 +5,8 @@ import type { Expression } from './expressions.js';
 export const LOOK_AGAIN = 0;
 
 /**
- * Stands in place of a token in a word of `wake`: the process has to give the seat back after as many passes as the
- * option `passes` allows.
+ * Stands in place of a token in a word of `wake`: others wait, or a smaller limit is exceeded. So the process of the
+ * attempt has to give the seat back, at the latest after as many further passes as the option `passes` allows.
  */
 export const OTHERS_WAIT = -1;
 
@@ -65,7 +65,7 @@ export const holdersTold = (leases: Expression, cond: Expression): Expression =>
 
 const GIVE_BACK: readonly Expression[] = ['$$this.process', ':', '$$this.id', `:${String(OTHERS_WAIT)}`];
 
-/** The leases that may be kept, except those of the process `but`; none if the condition does not hold. */
+/** The leases with `keeps` above 0, except those of the process `but`; none if the condition does not hold. */
 const keepersAmong = (leases: Expression, condition: Expression, but: string | null): Expression => {
   const keepers = filter(leases, all({ $gt: ['$$this.keeps', 0] }, { $ne: ['$$this.process', but] }));
   // The condition is outside the filter, so that the server evaluates it once, and not for each of hundreds of leases.
@@ -73,8 +73,8 @@ const keepersAmong = (leases: Expression, condition: Expression, but: string | n
 };
 
 /**
- * If the condition holds: `wake` with the word `OTHERS_WAIT` for each of these leases that may be kept, except those of
- * the process `but`.
+ * If the condition holds: `wake` with the word `OTHERS_WAIT` for each of these leases that has `keeps` above 0, except
+ * those of the process `but`. Otherwise: `wake` as it is.
  */
 export const keepersTold = (
   leases: Expression,

@@ -64,7 +64,7 @@ export class MissingStores {
   }
 
   #throwIfOver(): void {
-    // The deadline of the hold may have passed unnoticed. `checkJoinRequest` then ends the hold.
+    // If the deadline of the hold has passed unnoticed, this call ends the hold, which aborts `#ending`.
     this.#hold.checkJoinRequest();
     this.#ending.signal.throwIfAborted();
   }

@@ -128,7 +128,8 @@ export class QuorumAcquisition {
 
   /**
    * Whether another round may follow. A request with a timeout goes on until its time is up. A single try goes on only
-   * while no process holds the lock and a majority of the stores answers in time.
+   * while no process holds the lock and a majority of the stores answers in time, until `MAX_ROUNDS_OF_A_TRY` rounds or
+   * `#lastRoundMs`.
    */
   async #mayGoOn(): Promise<boolean> {
     if (this.#limits.timeoutMs > 0) return true;
@@ -287,8 +288,8 @@ export class QuorumAcquisition {
   }
 
   /**
-   * A store is free if the lock was not busy there, or if all leases that the store named are released. A busy store
-   * that named no lease does not count as free.
+   * A store is free if the lock was not busy there, or if all leases that the store named are reported as released. A
+   * busy store that named no lease does not count as free.
    */
   readonly #isFree = (store: Store): boolean => {
     const holders = this.#awaited?.get(store);

@@ -12,8 +12,8 @@ import type { StoreFailure } from './store-failure.js';
  * background; each of them lasts at most one lease. After a failed `confirm()`, `upgrade()` or `downgrade()` the hold
  * stays, as long as seats in a majority of the stores can be relied on.
  *
- * If another process holds the lock, there is no `QuorumError`: the call throws an `AcquireTimeoutError`, or a `try…`
- * returns `null`.
+ * If a majority of the stores answers and the lock is taken, there is no `QuorumError`: the call throws an
+ * `AcquireTimeoutError`, or a `try…` returns `null`.
  */
 export class QuorumError extends LeaseholdError {
   /** @internal */

@@ -35,8 +35,8 @@ export interface HoldIdentity {
  * A seat that is granted after the end of the hold is released.
  *
  * **The token** is the highest token of the seats with which the hold begins. Before the hold begins, the store of
- * each of these seats raises its fence to this token, while the hold has the seat. So tokens strictly rise from hold
- * to hold if the holds exclude each other (S3).
+ * each of these seats raises its fence to this token, while the seat is held. So tokens strictly rise from hold to
+ * hold if the holds exclude each other (S3).
  *
  * Proof: let hold A begin before hold B. A raised the fence in a majority of the stores, and B had seats in a majority
  * when B began. Some store is in both majorities. In this store, A had the seat when A raised the fence, and B had the
@@ -105,7 +105,7 @@ export class QuorumHold implements Held {
   }
 
   checkRemainingMs(): number {
-    // `#ended` is read last: reading the seats ends each seat that is past its deadline, and this may end the hold.
+    // `#ended` is read last: reading `remainingMs` ends each seat that is past its deadline, which may end the hold.
     const remainingMs = majorityRemainingMs(this.seats, this.#quorum.majority);
     return this.#ended === undefined ? remainingMs : 0;
   }
@@ -217,8 +217,8 @@ export class QuorumHold implements Held {
    * deadline, this call ends the hold.
    */
   checkJoinRequest(): SeatRequest | undefined {
-    // A hold that was revoked in one store must not outlast its revocation in a majority by taking the first seats again
-    // before it hears of the last revocation.
+    // A hold that is revoked in a majority hears of it store by store. If the hold asked the first of these stores for
+    // new seats before it hears of the last revocation, the hold would outlast its revocation.
     const isRevoked = this.#wasAskedToRelease || this.#revocation !== undefined;
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging && !isRevoked;
     return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;

@@ -47,7 +47,8 @@ export interface QuorumHealth {
   /** Whether a majority of the stores is healthy. */
   readonly healthy: boolean;
   /**
-   * Why stores are not healthy; each sentence names its store. Has entries also while only a minority is not healthy.
+   * Why stores are not healthy; each sentence names its store. Not empty if any store is not healthy, even if a
+   * majority is healthy.
    */
   readonly reasons: readonly string[];
   /** What is known of each store and of the seats in it, in the order of the databases. */
@@ -57,7 +58,7 @@ export interface QuorumHealth {
 /**
  * The events of a {@link QuorumLockProvider}. An event about a hold comes once for all stores. An event about one store
  * names the store. `waiting` and `extended` never come: a quorum has no queue, and each store extends its own seat.
- * `wakeups` comes only when an upgrade waits.
+ * `wakeups` comes only if an upgrade has to wait.
  */
 export interface QuorumLockProviderEvents extends LockProviderEvents {
   /** The way in which a store wakes waiters was decided, or has changed. */
@@ -184,8 +185,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * What this provider knows about itself and about its stores at this moment. Sends nothing and never throws. It is
-   * healthy if a majority of its stores is.
+   * What this provider knows about itself and about its stores at this moment. Sends nothing and never throws. The
+   * provider is healthy if a majority of its stores is.
    */
   health(): QuorumHealth {
     const { stores, majority } = this.#quorum;

@@ -21,10 +21,11 @@ const MOVES: Moves<State> = {
 
 /**
  * The rounds of one request. A round without a gate asks all stores at once. The round is won as soon as a majority has
- * granted a seat and raised its fence. The round has failed when a majority is impossible, or when the time for silent
- * stores is over. A failed round releases every seat that it has. If a try of a failed round is still in flight, its
- * store is not asked again. The seat of such a try is released if it is granted before the next round begins. Otherwise
- * the try counts in the next round.
+ * granted a seat and raised its fence, if at least `minValidityMs` of the leases is left then. The round has failed
+ * when less is left, when a majority is impossible, or when the extra time for silent stores is over. A failed round
+ * releases every seat that it has. If a try of a failed round is still in flight, its store is not asked again. The
+ * seat of such a try is released if it is granted before the next round begins. Otherwise the try counts in the next
+ * round.
  *
  * **Gate.** A round may have a gate: the first store that may grant is asked first and alone. The other stores are
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
@@ -86,7 +87,7 @@ export class QuorumRounds {
     this.#onNews();
   }
 
-  /** Runs one round. Resolves with `undefined` if the round has failed; every seat is then released. */
+  /** Runs one round. If the round has failed, resolves with `undefined`, and releases every seat in the background. */
   async run(hasGate: boolean): Promise<QuorumHold | undefined> {
     this.#state.to('open');
     this.#slowness = undefined;
@@ -172,7 +173,7 @@ export class QuorumRounds {
   }
 
   #throwIfOver(): void {
-    // The deadline of the hold may have passed unnoticed. The check then ends the hold.
+    // If the deadline of the hold has passed unnoticed, the check ends the hold, which aborts `#ending`.
     this.#hold?.checkEnd();
     this.#ending.signal.throwIfAborted();
   }

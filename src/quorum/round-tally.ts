@@ -18,7 +18,7 @@ export interface Obstacles {
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
   /** The holders that the latest answer of each store shows. That answer may be from an earlier round. */
   readonly holders: readonly LeaseInfo[];
-  /** The stores that have failed, or were asked and have never answered this request. */
+  /** The stores whose latest answer is a failure, or that were asked and have never answered this request. */
   readonly failures: readonly StoreFailure[];
   /** Whether the lock was busy at the gate, so that no other store was asked. */
   readonly isGateBusy: boolean;

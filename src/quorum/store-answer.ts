@@ -32,6 +32,9 @@ export interface AskedStore {
   /** The latest answer in any round. */
   lastAnswer: StoreAnswer | undefined;
   inFlight: Promise<StoreSeat> | undefined;
-  /** Whether the round waits for this store: the try was sent in this round, and the store was not silent before. */
+  /**
+   * Whether the round waits for this store even if the lock is busy in another store: the try was sent in this round,
+   * and the store was not silent before.
+   */
   isAwaited: boolean;
 }

@@ -20,7 +20,7 @@ export interface Claiming {
   readonly ask: AskForClaim;
   /** Aborts when no run may begin any more. */
   readonly over: AbortSignal;
-  /** Aborts when the store shall not be asked any more. */
+  /** Aborts when the store must not be asked any more. */
   readonly givingUp: AbortSignal;
   readonly failed: (error: Error) => void;
 }

@@ -9,7 +9,8 @@ export const MAX_COUNTED = 100;
  * The times of a cron expression in a time zone. The croner package computes the instants; this library does the
  * waiting.
  *
- * @throws `TypeError` or `RangeError` for an invalid expression, one that has no instant, and an unknown time zone.
+ * @throws `TypeError` or `RangeError` for an invalid expression, an expression without an instant, or an unknown time
+ *   zone.
  */
 export function cronSchedule(pattern: unknown, timeZone: unknown): Schedule {
   const cron = parseCron(pattern, parseTimeZone(timeZone));

@@ -14,8 +14,8 @@ export interface JobRunEvent {
 }
 
 /**
- * A run has completed. A run that was reported as failed because it had not ended after `maxRunMs` gives no such event
- * when it ends.
+ * A run has completed. A run that was reported as failed because it had not ended 5 s after `maxRunMs` gives no such
+ * event when it ends.
  */
 export interface JobCompletedEvent {
   /** The `firedAt` of the event `run`. */
@@ -26,15 +26,14 @@ export interface JobCompletedEvent {
 
 /**
  * A run has failed, has not ended in time, or could not be claimed; or missed instants could not be claimed. The
- * schedule continues. A run that has not ended in time may still be running. Its later end, or its error, is reported
- * by no event.
+ * schedule continues. A run that has not ended in time may still be running. No event reports its later end or error.
  */
 export interface JobFailedEvent {
   /** The instant of the run, or the newest of the missed instants. */
   readonly firedAt: Date;
   /**
    * The error of the run, the error that kept the instant from being claimed, or an error which says that the run has
-   * not ended after `maxRunMs`.
+   * not ended 5 s after `maxRunMs`.
    */
   readonly error: unknown;
 }
@@ -68,7 +67,7 @@ export interface JobMissedEvent {
 /** Why no run could start. */
 export type WhyMissed = 'no-leader' | 'overrun' | 'unknown';
 
-/** The next run is due while the last one is still running. Emitted at most once for each run. */
+/** The next run is due while a run is still running. Emitted at most once for each run. */
 export interface JobOverrunEvent {
   /** The `firedAt` of the run that is still running. */
   readonly firedAt: Date;

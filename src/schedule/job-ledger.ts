@@ -19,7 +19,7 @@ import { ServerTime } from './server-time.js';
 /** The answer to one sending of a claim. After `unknown` the claim may be sent again. */
 export type ClaimAnswer = Exclude<ClaimOutcome, 'full'> | 'unknown' | Error;
 
-/** Sends the claim of one instant. Every call of this function sends the same claim. */
+/** Sends the claim of one instant. Every call of this function sends a copy of the same claim. */
 export type AskForClaim = () => Promise<ClaimAnswer>;
 
 export type ClaimingTerm = Pick<LockHandle, 'id' | 'fencingToken'>;
@@ -142,8 +142,9 @@ export class JobLedger {
    * Requests a run that may be claimed until `untilMs`, by the server's clock.
    *
    * @param since - The number of the last call, which the caller has read before. If a call was added after that read,
-   *   or if the last call is still pending, this method adds none. With `null`, the method adds no call: it only reads
-   *   the numbers of the last call and of the last claimed call.
+   *   this method adds none. If the last call is still pending, this method adds none either, and the pending call may
+   *   be claimed until `untilMs` if that is later. With `null`, the method adds no call: it only reads the numbers of
+   *   the last call and of the last claimed call.
    */
   async call(since: number | null, untilMs: number): Promise<CallAnswer> {
     const { combiner } = this.#context;

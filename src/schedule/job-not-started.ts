@@ -19,8 +19,8 @@ export class JobNotStartedError extends LeaseholdError {
   readonly waitedMs: number;
 
   /**
-   * The process that led the election when the request ended. `null` if there was no leader, or if the leader could not
-   * be read.
+   * The process id of the leader of the election when the request ended. `null` if there was no leader, or if the
+   * leader could not be read.
    */
   readonly leader: string | null;
 

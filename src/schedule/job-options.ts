@@ -9,7 +9,9 @@ import type { Schedule } from './schedule.js';
 
 /** The argument of `run`: one run of a job. */
 export interface JobRun {
-  /** Aborts when the term of the leader ends, when the run has taken `maxRunMs`, or when the job is stopped. */
+  /**
+   * Aborts when the term of the leader begins to end, when the run has taken `maxRunMs`, or when the job is stopped.
+   */
   readonly signal: AbortSignal;
   /** The term of the leader, whose token fences. */
   readonly term: LockHandle;
@@ -25,7 +27,7 @@ export interface JobOptions {
   /**
    * Does the work of one run; if it returns a promise, the run lasts until the promise settles. An error is a `failed`
    * event, and the schedule continues. A run that returns is `completed`, also if it returns because its signal has
-   * aborted: a run that breaks off has to throw `signal.reason`.
+   * aborted. So a run that breaks off should throw, for example `signal.reason`, to be reported as `failed`.
    */
   run: (run: JobRun) => unknown;
   /**
@@ -35,23 +37,28 @@ export interface JobOptions {
    */
   missed?: 'skip' | 'run-once' | undefined;
   /**
-   * The longest time of a run, in ms: an integer from 1 to ten years. Default: no bound. When the time is up, the
-   * `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later, the
-   * leader resigns, and a `failed` event says so. Another process leads when the run has ended or the lease is over.
-   * This process stands again when the run has ended. A run that ignores its signal may therefore overlap with the next
-   * run in another process; then only the token of `term` protects the resource.
+   * The longest time of a run, in ms: an integer from 1 to ten years (3,650 days). Default: no bound. When the time is
+   * up, the `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later,
+   * the leader resigns, and a `failed` event says so. Another process leads when the run has ended, or when the lease
+   * and the transition of the election are over. This process stands again when the run has ended. A run that ignores
+   * its signal may therefore overlap with the next run in another process; then only the token of `term` protects the
+   * resource.
    */
   maxRunMs?: number | undefined;
   /**
-   * The election whose leader runs the job. Default: an election of its own, under the name of the job. Several jobs of
-   * different names may share an election; each candidate of that election should then have all these jobs.
+   * The election whose leader runs the job: an election of the same provider. Default: an election of its own, under
+   * the name of the job. Several jobs of different names may share an election; each candidate of that election should
+   * then have all these jobs.
    */
   election?: LeaderElection | undefined;
 }
 
 /** The times of a cron expression. */
 export interface CronTimes {
-  /** Five fields (from minute to day of the week), six (with seconds first) or seven (with years last). */
+  /**
+   * Five fields (from minute to day of the week), six (with seconds first), seven (with seconds first and years last),
+   * or a nickname such as `@daily`.
+   */
   cron: string;
   /** The IANA name of the time zone of the expression. Default: `UTC`, so that all processes agree. */
   timeZone?: string | undefined;
@@ -66,13 +73,15 @@ export interface CronTimes {
 /** Times at a regular pace. */
 export interface PeriodicTimes {
   /**
-   * The time from one instant to the next, or from the end of a run to the next instant, in ms: an integer from 10 to
-   * ten years.
+   * With `fixed-rate`, the time from one instant to the next; with `fixed-delay`, the time from the end of a run to the
+   * next instant. In ms: an integer from 10 to ten years (3,650 days).
    */
   everyMs: number;
   /**
    * `fixed-rate` (default): instants are `everyMs` apart, counted from the first instant, which the first claim of the
-   * job stores. `fixed-delay`: the next instant is `everyMs` after the end of a run.
+   * job stores. `fixed-delay`: the next instant is `everyMs` after the end of a run. If the leader does not know the
+   * end of the last run, for example because another leader ran it, the next instant is `everyMs` after the instant of
+   * that run.
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
   /**

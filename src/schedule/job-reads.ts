@@ -15,7 +15,7 @@ export interface JobsRead {
   readonly nowMs: number;
   readonly sentAtMs: number;
   readonly claims: ReadonlyMap<string, StoredClaim>;
-  /** For each job with a pending call: the serial number of that call. */
+  /** For each job with a pending call: the number of that call. */
   readonly calls: ReadonlyMap<string, number>;
 }
 
@@ -39,9 +39,9 @@ const PROJECTION: Fields = {
 };
 
 /**
- * Reads what is stored about the jobs of one election. All its jobs read at the beginning of a term, and when a run out
- * of turn of one of them is requested. One command serves all jobs that read in one turn of the event loop. So the cost
- * grows with the number of jobs and not with its square.
+ * Reads what is stored about the jobs of one election. All jobs of the election read at the beginning of a term, and
+ * when a run out of turn of one of them is requested. One command serves all jobs that read in one turn of the event
+ * loop. Each read shows the claims of all jobs, so one read for each job would cost the square of the number of jobs.
  */
 export class JobReads {
   readonly #collection: LockCollection;
@@ -55,7 +55,10 @@ export class JobReads {
     this.#electionName = electionName;
   }
 
-  /** Resolves with `null` if there is no document; with `undefined` if the read fails or the document is corrupt. */
+  /**
+   * Resolves with `null` if there is no document. Resolves with `undefined` if the read fails, or if the document is
+   * corrupt or of another kind.
+   */
   read(): Promise<JobsRead | null | undefined> {
     this.#next ??= endOfTurn(this.#clock).then(() => {
       this.#next = undefined;

@@ -7,7 +7,7 @@ import { DRAIN_MS } from '../options/admin-options.js';
 import type { RunOutcome } from '../protocol/operation.js';
 import type { TellJob } from './job-events.js';
 
-/** The time, in ms, that a run has to end after its signal has aborted: the default drain of a stop. */
+/** The time, in ms, that a run has to end after `maxRunMs` has aborted its signal: the default drain of a stop. */
 const HUNG_AFTER_MS = DRAIN_MS;
 
 /** The signal of one run, and the bound of its duration. */
@@ -51,7 +51,7 @@ interface RunReaders {
 
 /**
  * Reports the end of one run, once. A run that hangs is reported as failed while it is still running, so its later end
- * is not reported, whatever it is.
+ * is not reported, whatever the outcome.
  */
 export class RunReport {
   readonly #firedAt: Date;

@@ -56,8 +56,8 @@ export class JobTerm {
   #firstMs: number | null = null;
   #nextMs: number | null = null;
   /**
-   * Set when missed instants were claimed; cleared when a run starts, and when `#serve` resolves with false. If it is
-   * set, the next claim is for a run. Without this rule, if claims take long, each claim would find newly missed
+   * Set when missed instants were claimed; cleared when a run starts, and when `#serve` resolves with false. While this
+   * flag is set, the next claim is for a run. Otherwise, if claims take long, each claim would find newly missed
    * instants, and no run would ever start.
    */
   #hasClaimedMissed = false;
@@ -69,7 +69,7 @@ export class JobTerm {
   constructor(job: JobParts, term: LockHandle) {
     this.#job = job;
     this.#term = term;
-    // Every job of the election may listen to this signal, so a large number of listeners is no leak.
+    // The code of every job of the election may listen to this signal, so a large number of listeners is no leak.
     setMaxListeners(0, term.signal);
     this.#over = new LinkedController(term.signal, job.stopping);
     this.#over.signal.addEventListener('abort', () => {
@@ -96,7 +96,7 @@ export class JobTerm {
     return this.#done;
   }
 
-  /** The next instant by the server's clock; `null` if none is known. */
+  /** The next instant by the server's clock; `null` if none is known, if the term is over, or if the job is stopped. */
   get nextMs(): number | null {
     return this.#isOver ? null : this.#nextMs;
   }
@@ -108,9 +108,9 @@ export class JobTerm {
   }
 
   /**
-   * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. Meanwhile the
-   * store is asked about an unanswered claim. If no answer comes, the instants of that claim are reported as missed,
-   * with the cause `unknown`.
+   * Called when the job is stopped. The present run, whose signal has aborted, has `drainMs` to end. During this time
+   * the store is asked about an unanswered claim. If no answer comes, the instants of that claim are reported as
+   * missed, with the cause `unknown`.
    */
   async drain(drainMs: number): Promise<void> {
     if ((await within(this.#job.clock, drainMs, this.#settled)) === true) return;
@@ -261,8 +261,8 @@ export class JobTerm {
   }
 
   /**
-   * Reports that the present run is still running when the next run is due, and claims and reports the instants that
-   * are missed because of that.
+   * Reports an overrun if the present run is still running when the next run is due. Then claims and reports the
+   * instants that are missed because of the present run.
    */
   async #watch(firedAt: Date, ended: AbortSignal): Promise<void> {
     const { options, ledger, clock, tell } = this.#job;

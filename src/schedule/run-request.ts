@@ -24,7 +24,7 @@ export interface RunRequestParts {
  * The request first reads the number of the last call, by an update. Any call with a higher number was made after that
  * read, by this process or another, so the run of such a call also serves this request. If the last call is still
  * pending, the request adds no call, and the run of the pending call serves this request. Each copy of a call names the
- * number that was read, so only the first copy adds a call.
+ * number that was read, so at most one copy adds a call.
  */
 export class RunRequest {
   readonly #parts: RunRequestParts;
@@ -45,7 +45,7 @@ export class RunRequest {
     const number = Math.min(asked, since + 1);
     if (claimed >= number) return;
     this.#parts.stored();
-    // By the server's clock, the call may be claimed until `boundMs` after it was sent, so a wait of `boundMs` from now
+    // By the server's clock, the call may be claimed until `boundMs` after its sending, so a wait of `boundMs` from now
     // is long enough.
     if (await this.#isClaimedUntil(number, clock.nowMs() + boundMs)) return;
     // Asks by an update, because the result of a read may be older than the last claim.
@@ -54,9 +54,9 @@ export class RunRequest {
   }
 
   /**
-   * Sends the call until the answer has the numbers of the calls or is an error, or until the time is up. After the
-   * answer `late`, the next copy gets a new `until`. Any other repeat keeps the `until` of the copy before it. No copy
-   * takes effect after its `until`.
+   * Sends the call or, if `since` is `null`, only the question for the numbers. Repeats until the answer has the
+   * numbers of the calls or is an error, or until the time is up. After the answer `late`, the next copy gets a new
+   * `until`. Any other repeat keeps the `until` of the copy before it. No copy takes effect after its `until`.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */
@@ -69,8 +69,8 @@ export class RunRequest {
       untilMs ??= Math.ceil(ledger.time.nowMs() + boundMs);
       const answer = await ledger.call(since, untilMs);
       if (answer === 'late') {
-        // The estimate of the server's time was behind, for example after a suspension of the process. This answer has
-        // corrected the estimate, so the next sending gets a new `until`.
+        // The call was on its way for too long, or the estimate of the server's time was behind, for example after a
+        // suspension of the process. This answer has corrected the estimate, so the next sending gets a new `until`.
         untilMs = undefined;
         mayBeStored = isStored;
       } else if (isUnanswered(answer)) {

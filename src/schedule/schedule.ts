@@ -11,7 +11,10 @@ export interface Schedule {
   /** The next instant to wait for; `null`: there is none. */
   next(claimed: Claimed, nowMs: number): number | null;
 
-  /** The next instant, computed from the last claim; `null`: there is none, or it is unknown before the first claim. */
+  /**
+   * The next instant, also for a job that has no claim yet (`claimed` is `null`). Returns `null` if there is no next
+   * instant, or if the first claim decides it.
+   */
   expected(claimed: Claimed | null, nowMs: number): number | null;
 
   /** The instant at which the next run is due. A run that has not ended by then is an overrun. `null`: never. */
@@ -76,9 +79,10 @@ export function fixedRate(everyMs: number, initialDelayMs: number): Schedule {
 }
 
 /**
- * The next instant is `everyMs` after the end of each run. Nothing is due before that, so no instant is missed. If the
- * server's clock was set back during a run, the run may seem to end before the instant that it was claimed for. The
- * next instant is then counted from the claimed instant, because a claim of an earlier instant is never granted.
+ * The next instant is `everyMs` after the end of each run, or after its claimed instant if the end is not known.
+ * Nothing is due before that, so no instant is missed. If the server's clock was set back during a run, the run may
+ * seem to end before the instant that it was claimed for. The next instant is then counted from the claimed instant,
+ * because a claim of an earlier instant is never granted.
  */
 export function fixedDelay(everyMs: number, initialDelayMs: number): Schedule {
   const next = ({ lastMs, endedMs = lastMs }: Claimed): number => Math.max(lastMs, endedMs) + everyMs;

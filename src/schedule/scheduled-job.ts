@@ -140,8 +140,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * also while a `stop` is going on. If the job is already started, the call changes nothing, except that it starts an
    * election that was stopped.
    *
-   * @returns Resolves when this process is a candidate. If a run of an earlier term is going on, the process becomes a
-   *   candidate after the end of that run. Also resolves when `stop` is called before that.
+   * @returns Resolves when this process is queued as a candidate, or leads. If work of an earlier term is running, such
+   *   as a run, the process is queued after the end of that work. Also resolves when `stop` is called before that.
    * @throws The errors of `LeaderElection.start`; the job is then stopped. `TypeError` if the shared election has
    *   another job of this name.
    */

@@ -18,7 +18,7 @@ export class ServerTime {
     this.#clock = clock;
   }
 
-  /** Learns the server's time from an answer. Call it right after the answer has arrived. */
+  /** Learns the server's time from an answer. Must be called right after the answer has arrived. */
   learn(serverMs: number, sentAtMs: number): void {
     const leastMs = serverMs - this.#clock.nowMs();
     const mostMs = serverMs - sentAtMs;

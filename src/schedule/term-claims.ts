@@ -42,7 +42,9 @@ export class TermClaims {
     return this.#last;
   }
 
-  /** Stores `claimed` as `#last`. If both have the same instant, `#last` stays, because it may have `endedMs`, too. */
+  /**
+   * Stores `claimed` as `#last`. If both have the same instant, `#last` stays, because `#last` may also have `endedMs`.
+   */
   learn(claimed: Claimed | null): void {
     if (claimed?.lastMs !== this.#last?.lastMs) this.#last = claimed;
   }
@@ -52,8 +54,8 @@ export class TermClaims {
   }
 
   /**
-   * Called before the term reads the state of the job again, for example after a claim that was not granted. The cause
-   * of instants that are missed before the next claim is then not `overrun`.
+   * Called when the term cannot go on without a new read of the state of the job, for example after a claim that was
+   * not granted. The cause of instants that are missed before the next claim is then not `overrun`.
    */
   interrupted(): void {
     this.#busySinceMs = Infinity;
@@ -104,7 +106,10 @@ export class TermClaims {
     return schedule.isSeries ? schedule.expected(claimed, claimed.lastMs) : null;
   }
 
-  /** Gives up a claim whose outcome is not known yet. Resolves when its instants have been reported as missed. */
+  /**
+   * Gives up the claim whose outcome is not known yet, if there is one. Resolves when the instants of this claim have
+   * been reported as missed.
+   */
   async abandon(): Promise<void> {
     this.#abandoned.abort();
     await this.#claiming;

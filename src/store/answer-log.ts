@@ -1,8 +1,8 @@
 import type { Silence } from '../health.js';
 
-/** The last command without an answer. */
+/** The last command whose outcome was unknown. */
 interface Failure {
-  /** The beginning of the silence: when the first unanswered command was given to the store. */
+  /** The beginning of the silence: when the command that failed first was given to the store. */
   readonly sinceMs: number;
   readonly atMs: number;
   readonly error: unknown;
@@ -16,7 +16,7 @@ export class AnswerLog {
   #failed: Failure | undefined;
   #refusal: { readonly error: unknown } | undefined;
 
-  /** @param boundMs - The time after which a command counts as unanswered. */
+  /** @param boundMs - The time bound of an ordinary call. */
   constructor(boundMs: number) {
     this.#forgottenAfterMs = 2 * boundMs;
   }
@@ -28,8 +28,8 @@ export class AnswerLog {
   }
 
   /**
-   * Called when the driver refused to send a command. In most cases the driver refuses every later command, too, so
-   * only an answer ends the refusal.
+   * Called when the driver refused to send a command. Only an answer ends the refusal, because in most cases the driver
+   * refuses every later command, too.
    */
   refusedByDriver(error: unknown): void {
     this.#refusal = { error };
@@ -40,7 +40,11 @@ export class AnswerLog {
     return this.#refusal;
   }
 
-  /** @param askedAtMs - When the unanswered command was given to the store. */
+  /**
+   * Called when the outcome of a command is unknown, even if the server has sent an error.
+   *
+   * @param askedAtMs - When the command was given to the store.
+   */
   unanswered(askedAtMs: number, nowMs: number, error: unknown): void {
     const sinceMs = this.#failureKnownAt(askedAtMs)?.sinceMs ?? askedAtMs;
     this.#failed = { sinceMs, atMs: nowMs, error };

@@ -123,7 +123,8 @@ export class Connection implements TopologyObserver {
     if (!mayReach || isReported) return () => mayReach;
     const [searches, closings] = [this.#searches, this.#unreportedClosings];
     // The driver has reported nothing yet, so the client may be connected or not. A client that is not connected
-    // begins a search before it reaches a server. A connected client begins a search only after a close.
+    // begins a search before it reaches a server. A connected client begins a search only after a close. So a search
+    // without a close before it shows that no server was reachable.
     return () => this.#searches === searches || this.#unreportedClosings > closings;
   }
 

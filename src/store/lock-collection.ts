@@ -1,5 +1,5 @@
-// Folder `store`: the only folder of the library that sends commands for locks to MongoDB. The command line has a change
-// stream of its own.
+// Folder `store`: the only folder of the library that sends commands for locks to MongoDB. The command line opens
+// change streams of its own.
 
 import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';
@@ -17,7 +17,10 @@ import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
 import { readWhole } from './whole-read.js';
 
-/** Overrides the client's own options: a lock that a failover can roll back protects nothing (E20). */
+/**
+ * Every write waits for a majority with journal, whatever the options of the client are: a lock that a failover can
+ * roll back protects nothing (E20).
+ */
 const WRITE_CONCERN = { w: 'majority', j: true } as const;
 
 /** Names are compared byte by byte, even if the collection was created with another collation. */
@@ -105,7 +108,8 @@ export class LockCollection {
   /**
    * Applies one update to one document and returns the updated document; `null` if there is no document.
    *
-   * @param make - Makes the update just before the driver gets it. Not called if the transition ends earlier.
+   * @param make - Makes the update just before the driver gets it. Not called if the call ends while it waits for its
+   *   turn.
    */
   async transition(name: string, make: () => Update): Promise<Outcome<Document | null>> {
     const command = (): Document => {
@@ -192,7 +196,8 @@ export class LockCollection {
    * Reads the named documents after an update of them. A majority has acknowledged that update, so a local read is
    * enough. A majority read might still show an older state.
    *
-   * @param endMs - The end of the time for the update and this read together. The read gets `MIN_READ_MS` in any case.
+   * @param endMs - When the time for the update and this read together ends, on the clock of this process. The read
+   *   gets at least `MIN_READ_MS`.
    */
   async readAfterUpdate(
     names: readonly string[],
@@ -287,7 +292,10 @@ export class LockCollection {
     return this.#calls.unanswered(boundMs);
   }
 
-  /** Returns the error with a short message. If the user is not authorized, the message names the needed `actions`. */
+  /**
+   * Gives some errors of the driver and the server a short message, and returns any other error as it is. If the user
+   * is not authorized, the message names the needed `actions`.
+   */
   shortened(error: unknown, actions: string): unknown {
     return this.#calls.shortened(error, actions);
   }

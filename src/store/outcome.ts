@@ -4,9 +4,10 @@ import type { Moment } from '../clock.js';
  * How a call to the store ended.
  *
  * - `done`: the server has answered; a write is acknowledged by a majority. `sentAt` is the moment just before sending.
- * - `refused`: the server or the driver answered no. Nothing was changed, and a repeat is of no use.
+ * - `refused`: the server or the driver answered no. A repeat is of no use. The call changed nothing, unless it was to
+ *   change several documents: then some of them may have been changed.
  * - `unknown`: there is no reliable answer. If `maybeApplied` is true, the call may have been applied. The caller may
- *   repeat the same request under the same id.
+ *   repeat the same operation under the same id.
  */
 export type Outcome<T> = Done<T> | Refused | Unknown;
 
@@ -21,9 +22,7 @@ export interface Refused {
   readonly error: unknown;
   /** False if the driver refused, for example because the client is closed or the call is invalid. */
   readonly byServer: boolean;
-  /**
-   * True if an earlier copy of the same operation may have been applied. Only the last copy was refused.
-   */
+  /** True if an earlier copy of the same operation may have been applied. Only the last copy was refused. */
   readonly isSecondCopy?: boolean;
 }
 
@@ -34,8 +33,7 @@ export interface Unknown {
 }
 
 /**
- * Whether the caller knows what a call has changed: everything that the call asked for, or nothing. Does not tell
- * whether an earlier copy of the call was applied.
+ * Whether it is known if the server has applied this copy of a call. Does not tell whether an earlier copy was applied.
  */
 export const isKnown = (outcome: Outcome<unknown>): boolean =>
   outcome.type !== 'unknown' || !outcome.maybeApplied;
@@ -95,10 +93,10 @@ const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
  * Errors of the driver for an invalid call, or for a client that its owner has closed. A repeat would fail the same
  * way.
  *
- * `MongoNotConnectedError` comes only from a closed client. Two more errors of a closed client are not in this set,
- * because they have other causes, too. `MongoTopologyClosedError` is also the error of every command after a first
- * connect that failed. `MongoClientClosedError` is the error of a command in flight, which may have been applied.
- * After either error, the next command on a closed client fails with `MongoNotConnectedError`.
+ * `MongoNotConnectedError` comes only from a closed client. Two more errors of a closed client are not in this set.
+ * `MongoTopologyClosedError` is also the error of every command after a first connect that failed.
+ * `MongoClientClosedError` is the error of a command that was in flight at the close, and may have been applied. After
+ * either error, the next command on a closed client fails with `MongoNotConnectedError`.
  */
 const PERMANENT_DRIVER_ERRORS: ReadonlySet<string> = new Set([
   'MongoAPIError',
@@ -136,7 +134,7 @@ export function outcomeOfError(error: unknown): Refused | Unknown {
   return { type: 'unknown', error, maybeApplied: !notApplied };
 }
 
-/** Errors that the driver gives after a close of the client, but also for other causes. */
+/** The errors of a closed client that `outcomeOfError` does not count as refusals: see `PERMANENT_DRIVER_ERRORS`. */
 const CLOSING_ERRORS: ReadonlySet<string> = new Set(['MongoClientClosedError', 'MongoTopologyClosedError']);
 
 /** Whether the driver may refuse every further command, for example because the client is closed. */

@@ -5,8 +5,8 @@ import type { TopologyObserver } from './shared-per-client.js';
 /** A command or a change stream that waits for the primary's answer. */
 interface AwaitedCommand {
   /**
-   * The address of the primary that has to answer. `null`: no primary was known at the sending. `undefined`: the
-   * driver had not reported anything by then.
+   * The address of the primary that has to answer. `null`: no primary was known at the sending, and none has been
+   * reported since. `undefined`: at the sending, this watch had not heard any report of the driver.
    */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;

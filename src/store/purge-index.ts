@@ -6,10 +6,10 @@ import type { LockCollection } from './lock-collection.js';
 /** The pause between a grant and the build, in ms: the build must not compete with the first work under the lock. */
 const DELAY_MS = 1_000;
 
-/** How long `close` waits for an index build in progress. */
+/** How long `close` waits at most for an index build in progress, in ms. */
 const CLOSE_MS = 500;
 
-/** The first grant after this pause tries again to build the index, if the last build failed. */
+/** The pause after a failed build, in ms. The first grant after the pause starts another build. */
 const RETRY_MS = 60_000;
 
 /**

@@ -21,9 +21,9 @@ export interface Settling<A> {
  * server has applied the operation (E1).
  *
  * A repeat is safe because every copy has the same id or number (of an attempt, a claim, a call or a change of mode),
- * or raises the fence to the same token. The server applies the first copy that arrives. A later copy finds the effect
- * in the document, and changes nothing. A resize has no id: two copies have the effect of one, because both set the
- * same limit.
+ * or raises the fence to the same token. The server applies the first copy that arrives. While the document shows the
+ * effect of that copy, a later copy writes at most a word into `wake`. A resize has no id: two copies have the effect
+ * of one, because both set the same limit, unless another resize comes between them.
  *
  * A copy may still be on its way when the process gives up (E2). So a request and a resize have a not-after, after
  * which a copy has no effect.
@@ -45,8 +45,9 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
 }
 
 /**
- * The error of a request that reached the server after its not-after. The request did nothing, and a copy that arrives
- * later does nothing either. So the process may send a new request.
+ * The error of a resize that reached the server after its not-after, or of a call that reached the server after its
+ * `until`. The operation changed nothing, and no later copy with the same time changes anything. So the process may
+ * send the operation again with a later time.
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 

@@ -40,7 +40,7 @@ const COMMAND_OPTIONS = {
 interface Tolerance {
   /** The codes of expected errors, which no event reports. */
   readonly expected?: ReadonlySet<number>;
-  /** If true, the command counts as done even if some of its statements failed. */
+  /** If true, the command counts as done even if some or all of its updates failed. */
   readonly mayFailInPart?: boolean;
 }
 
@@ -134,7 +134,7 @@ export class StoreCalls {
           { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
           { ...COMMAND_OPTIONS, signal: giveUp.signal },
         );
-        // The promise that loses the race must not become an unhandled rejection (R2).
+        // If `unanswered` ends the race, a later rejection of `running` must not be unhandled (R2).
         running.catch(() => undefined).finally(() => (hasEnded = true));
         return { type: 'done', value: await Promise.race([running, unanswered]), sentAt: at };
       };
@@ -154,7 +154,7 @@ export class StoreCalls {
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
       // A driver that ignores the signal would still send the command when a server appears. So the command counts as
-      // not sent only if the driver has ended it.
+      // not sent only if the driver has ended it by the next turn.
       await turnOver(this.#clock);
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {

@@ -6,7 +6,7 @@ const RESERVED = 1;
 
 /**
  * Bounds how many transitions of one provider are in flight: one less than the client's pool has connections, but at
- * least one. A fast path counts as one transition, and so does a group of fast paths. The other transitions wait here.
+ * least one. A fast path counts as one transition, and so does a group of fast paths. Further transitions wait here.
  * The pool serves its queue first come, first served: thousands of transitions in that queue would delay the extensions
  * until leases expire. Extensions, reads and other commands do not wait here.
  */

@@ -4,7 +4,7 @@ import { shortened } from '../error-text.js';
 /** The client options that `troubleOf` needs to explain why the driver knows no server. */
 type Seeds = Pick<DriverClientOptions, 'hosts' | 'replicaSet'>;
 
-/** The most error messages of servers in one explanation. */
+/** How many different error messages of servers an explanation has at most. */
 const MAX_ERRORS = 3;
 
 /**

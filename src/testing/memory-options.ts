@@ -13,7 +13,7 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
    * - `real` (default): by the clock and the timers of this process.
    * - `virtual`: when `advance` is called. Without a call, time goes on only until the messages on their way have
    *   arrived. A message takes less than a millisecond.
-   * - another `MemoryReplicaSet`: the two sets have one time. Use it for the simulated deployments of a quorum.
+   * - another `MemoryReplicaSet`: the two sets share one time. Use it for the simulated deployments of a quorum.
    */
   time?: 'real' | 'virtual' | Other | undefined;
   /**

@@ -31,19 +31,19 @@ export interface StepDownOptions {
   /** The time until the next primary is elected, in ms. Default: 1,000. */
   electionMs?: number | undefined;
   /**
-   * Whether the primary is first cut off from the other members. Every write that no majority has is then rolled back,
-   * and the old primary goes on answering until shortly after the election. Default: false.
+   * Whether the primary is cut off from the other members instead of stepping down. The old primary then goes on
+   * answering until shortly after the election, and every write that no majority has is rolled back. Default: false.
    */
   losesUnacknowledged?: boolean | undefined;
 }
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
- * needs no server and no driver. It knows the commands that the library sends, and simple inserts and deletes. Any
- * other command fails with an error that names it.
+ * needs no server and no driver. It knows the commands that the library sends, and a few others, such as simple
+ * inserts, deletes and drops. Any other command fails with an error that names it.
  *
- * In virtual time, a test decides when time passes, so a test of long waits takes milliseconds. A run with the same
- * seed has the same effects, if the code under test depends on nothing else that differs between runs.
+ * In virtual time, a test decides when time passes, so a test does not wait for timers. Runs with the same seed then
+ * have the same effects, if the code under test depends on nothing else that differs between runs.
  *
  * @example
  *   const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
@@ -93,8 +93,10 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * A database for one more process, which has its own client and its own network. `db.client.db(name)` gives another
-   * database to the same process.
+   * A database for one more process. This process has its own client and its own network. `db.client.db(name)` gives
+   * another database to the same process.
+   *
+   * @param name - The name of the database. Default: `test`.
    */
   db(name = 'test'): Db {
     const number = this.#clients.size + 1;
@@ -108,7 +110,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Lets `ms` milliseconds pass. Resolves when everything that falls due in this time has happened, in order.
+   * Lets `ms` milliseconds pass. In virtual time, resolves when everything that falls due in this time has happened, in
+   * order. In real time, resolves after `ms` milliseconds.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    */
@@ -117,11 +120,12 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * A pause of the code under test, such as a job: resolves when `ms` milliseconds have passed. Unlike `advance`, this
-   * call does not let virtual time pass. So in virtual time it settles only if something else advances the time.
+   * A pause of the code under test, for example of a job: resolves when `ms` milliseconds have passed. Unlike
+   * `advance`, this call does not let virtual time pass. So in virtual time it settles only if something else advances
+   * the time.
    *
-   * With `db`, the process of this database pauses: while that process stands still, the pause does not end. Without
-   * `db`, no `freeze` affects the pause. After `close()` no pause ends.
+   * With `db`, the pause belongs to the process of this database: while that process stands still (`freeze`), the pause
+   * does not end. Without `db`, no `freeze` affects the pause. After `close()` no pause ends.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    * @throws TypeError if the database is not of this set.
@@ -136,7 +140,10 @@ export class MemoryReplicaSet {
     );
   }
 
-  /** Resolves when nothing more can happen until time passes. Messages on their way arrive. */
+  /**
+   * Resolves when nothing more can happen until time passes. Messages on their way arrive first, except the replies
+   * that `delayReplies` delays.
+   */
   async settle(): Promise<void> {
     await this.#time.settle();
   }
@@ -153,8 +160,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Makes the primary step down. Another member is elected after `electionMs`. While there is no primary, this call has
-   * no effect.
+   * Makes the primary step down. The other members elect one of them after `electionMs`. The old primary can be elected
+   * again only if fewer than two other members take part. While there is no primary, this call has no effect.
    *
    * @throws RangeError if `electionMs` is not from 0 to 315,360,000,000 (ten years).
    */
@@ -176,7 +183,8 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * From now on every reply takes `ms` milliseconds longer; 0 ends the delay.
+   * From now on every reply takes `ms` milliseconds longer; 0 ends the delay. In virtual time, a delayed reply arrives
+   * only if `advance` lets its delay pass.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    */
@@ -185,10 +193,10 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Loses the replies to the next `count` writes that are applied. A write that is refused is answered and does not
-   * count. Builds of indexes do not count either.
+   * Loses the replies to the next `count` writes that are applied. This count replaces that of an earlier call. A write
+   * that is refused is answered and does not count. Builds of indexes do not count either.
    *
-   * @throws RangeError if `count` is not from 0 to 2^53 - 1.
+   * @throws RangeError if `count` is not an integer from 0 to 2^53 - 1.
    */
   loseReplies(count: number): void {
     this.#repliesToLose = integer('count', count, 0, Number.MAX_SAFE_INTEGER);
@@ -246,7 +254,10 @@ export class MemoryReplicaSet {
     return this.#history.versions;
   }
 
-  /** How many cursors of change streams the members have open: none when all providers are closed. */
+  /**
+   * How many cursors of change streams the members have open. A provider that is closed while it reaches the members
+   * leaves none open.
+   */
   get openCursors(): number {
     return this.#servers.openCursors;
   }
@@ -257,9 +268,10 @@ export class MemoryReplicaSet {
   }
 
   /**
-   * Ends the set. All connections are closed, and nothing happens any more, also not in other sets of the same time. A
-   * call of the library that needs time to end, or whose process stands still, never settles. When all sets are closed,
-   * such calls do not keep the process of the test alive, unless it has also made a provider of a real `Db`.
+   * Ends the set. All its connections are closed. Nothing happens any more, not even in other sets that share its time.
+   * A call of the library that needs time to end, or whose process stands still, never settles. When all sets are
+   * closed, such calls do not keep the process of the test alive, unless the test has also made a provider of a real
+   * `Db`.
    */
   async close(): Promise<void> {
     this.#servers.disconnectAll();

@@ -1,6 +1,9 @@
 import type { BoardMessage } from '../wire.js';
 
-/** The pause after the server has refused a connection. If a connection breaks, the browser itself connects again. */
+/**
+ * The pause after the server has refused a connection, in ms. If a connection breaks, the browser itself connects
+ * again.
+ */
 const AGAIN_MS = 2_000;
 
 /**
@@ -29,8 +32,8 @@ export class Connection {
   readonly #listener: Listener;
   #source: EventSource | undefined;
   /**
-   * Older sources. Their events are ignored. They stay open until the present source has answered or failed: so the
-   * server has a viewer, and keeps its board up to date.
+   * Older sources. Their events are ignored. They stay open until the present source has answered or failed, so
+   * that the server always has a viewer and keeps its board up to date.
    */
   #older: EventSource[] = [];
   #hasAnswered = false;
@@ -40,7 +43,7 @@ export class Connection {
     this.#listener = listener;
   }
 
-  /** Asks for the events of this filter. From now on, the events of the filter before are ignored. */
+  /** Asks for the events of this filter. From now on, the events of earlier filters are ignored. */
   open(filter: string): void {
     clearTimeout(this.#again);
     if (this.#source !== undefined && this.#hasAnswered) this.#older.push(this.#source);

@@ -27,7 +27,10 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Makes an element for a stored text. The text cannot reverse the text beside it. Escapes have their own style. */
+/**
+ * Makes an element for a stored text. The text cannot reverse the direction of the text beside it. Escapes have their
+ * own style.
+ */
 export function stored(text: string, attributes: Attributes = {}): HTMLElement {
   const element = make('bdi', attributes);
   let from = 0;

@@ -31,7 +31,7 @@ export interface ListKind<R extends Row> {
 const STILL_MS = 2_000;
 
 /**
- * While the rows keep their order (`STILL_MS`), at most this many rows that the server no longer lists stay in the
+ * While the rows keep their order (`#isStill`), at most this many rows that the server no longer lists stay in the
  * table. A row that is open or has the focus stays even beyond this number.
  */
 const MAX_GONE = 50;
@@ -76,7 +76,8 @@ export class List<R extends Row> {
   /** @param isWhole - Whether the message has every row that is shown. */
   receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
     this.#matching = matching;
-    // The rows of a new filter or connection must not stay below the old rows, so the order changes at once.
+    // If the rows kept their order, the rows of a new filter or connection would come below the old rows. So the order
+    // changes at once.
     this.#mustArrange ||= isWhole;
     if (order !== undefined || isWhole) this.#order = order ?? [];
     for (const row of rows) this.#viewOf(row.key).update(row);
@@ -132,7 +133,7 @@ export class List<R extends Row> {
     else element.after(details);
   }
 
-  /** If `isStill`, up to `MAX_GONE` rows that the server has removed stay where they are, and new rows come last. */
+  /** If `isStill`, up to `MAX_GONE` rows that the server no longer lists stay where they are, and new rows come last. */
   #arrange(isStill: boolean): void {
     const wanted = new Set(this.#order);
     const gone = [...this.#views].filter(([key]) => !wanted.has(key));

@@ -109,7 +109,7 @@ class Holding {
 
   show(holder: HolderRow): void {
     this.#holder = holder;
-    // Extensions change only the end of the lease.
+    // An extension changes only `until`, which `holderDetails` reads at each tick.
     const shown = JSON.stringify({ ...holder, until: 0 });
     if (shown === this.#shown) return;
     this.#shown = shown;

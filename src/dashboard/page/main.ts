@@ -11,7 +11,7 @@ import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
 import { count, counted } from './times.js';
 
-/** How often a timer updates the ages, in ms. It skips a tick soon after another update. */
+/** How often a timer updates the ages, in ms. The timer skips a tick if a message has just updated them. */
 const TICK_MS = 500;
 
 /** The least time between two summaries for screen readers, in ms, unless the state changes. */
@@ -39,7 +39,7 @@ let latest: BoardMessage | undefined;
 let isDrawing = false;
 let summarizedAtMs = -Infinity;
 let drawnAtMs = -Infinity;
-/** Since when what is shown follows the store no more; `undefined` while it follows the store. */
+/** The time since which the shown rows have not followed the store; `undefined` while they follow it. */
 let outdatedSinceMs: number | undefined;
 
 const revoke: Revoke = (name, { id, who }, why, force) => {
@@ -121,8 +121,8 @@ function showState(shown: BoardMessage['state'], why = ''): void {
 }
 
 /**
- * Writes the summary for screen readers, which could not follow every change. A new state is written at once. The
- * state `connecting` is never written.
+ * Writes the summary for screen readers, which could not follow every change: at once if the state is new, otherwise at
+ * most every `SUMMARY_MS`. The state `connecting` is never written.
  */
 function summarize({ totals, state: now, why }: BoardMessage): void {
   const isNews = summary.dataset['state'] !== now;

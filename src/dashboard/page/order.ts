@@ -3,7 +3,7 @@
  * other rows move: if the first of a hundred rows becomes the last, one row moves and not ninety-nine.
  */
 export function staying(places: readonly number[]): ReadonlySet<number> {
-  /** At `n`: of the last places of all rising subsequences of length n + 1, the index of the smallest. */
+  /** At `n`: the index of the lowest place with which a rising subsequence of n + 1 places ends. */
   const ends: number[] = [];
   /** For each index, the index before it in the longest rising subsequence that ends there; -1 for none. */
   const before: number[] = [];

@@ -5,8 +5,8 @@ export interface Now {
 }
 
 /**
- * From this age on, the time left of a lease is not shown: the holder may have extended the lease since, and the old time
- * left would look like a loss.
+ * If the rows are older than this, in ms, the time left of a lease is not shown: the holder may have extended the lease
+ * since, and the old time left would look like a loss.
  */
 const OLD_MS = 3_000;
 
@@ -24,7 +24,7 @@ export function span(ms: number): string {
   return `${String(Math.floor(seconds / 86_400))}d${two((seconds % 86_400) / 3_600)}h`;
 }
 
-/** A time of day; on another day than today, without seconds and with the date. */
+/** The local time of day; if it is on another day than `nowMs`, without seconds and with the date. */
 export function clockTime(ms: number, nowMs: number): string {
   const time = new Date(ms);
   const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;

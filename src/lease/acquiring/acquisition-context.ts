@@ -19,9 +19,9 @@ export interface AcquisitionContext {
   readonly room: WaitingRoom;
   readonly releases: ReleaseQueue;
   /**
-   * Called when an upgrade of this lock begins, because the upgrade waits for all readers. Until an answer shows that
-   * nobody waits, no new reader shares a kept read of this process, and the process gives the kept read back when no
-   * reader uses it.
+   * Called when an upgrade of the lock `name` begins, because the upgrade waits until all other readers have left.
+   * Until an answer shows that nobody waits, no new reader shares a kept read of this process, and the process gives
+   * the kept read back when no reader uses it.
    */
   makeWay(name: string): void;
   readonly closing: AbortSignal;

@@ -1,5 +1,5 @@
-// Folder `acquiring`: sends a request to the store and awaits its grant. A request makes one attempt after another, and
-// each attempt has its own id.
+// Folder `acquiring`: sends a request to the store and awaits its grant. A request makes one attempt or several, one
+// after another, and each attempt has its own id.
 
 import { withCallerFrames } from '../../caller-frames.js';
 import { within } from '../../clock.js';
@@ -30,8 +30,8 @@ interface AttemptWait {
 }
 
 /**
- * One call of acquire: sends an attempt and awaits its grant. If the place lapses or the grant comes too late, a new
- * attempt follows under a new id.
+ * One call of acquire: sends the request of an attempt and awaits its grant. If the place lapses, the request reaches
+ * the server too late, or the process hears of the grant too late, a new attempt follows under a new id.
  */
 export class Acquisition {
   readonly #context: AcquisitionContext;
@@ -107,7 +107,8 @@ export class Acquisition {
   }
 
   /**
-   * Makes one attempt. Returns `undefined` if a new attempt must follow: the place lapsed, or the grant came too late.
+   * Makes one attempt. Returns `undefined` if a new attempt must follow: the document has nothing of this attempt any
+   * more, the request reached the server too late, or the process heard of the grant after the deadline.
    */
   async #runAttempt(): Promise<Grant | undefined> {
     const { wait } = this.#current;

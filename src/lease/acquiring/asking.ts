@@ -91,8 +91,8 @@ export class Asking {
   }
 
   /**
-   * A repeat may find a seat that was granted long ago (E7). If too little of its lease is left, the lease is extended
-   * first.
+   * A repeat may find a seat that the server granted to an earlier copy long ago (E7). If too little of the lease is
+   * left, the process extends the lease before the caller gets the hold.
    */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
     const { terms } = this.#begun;

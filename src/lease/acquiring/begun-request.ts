@@ -6,13 +6,13 @@ import type { SeatRules } from '../../protocol/seats.js';
 import type { CallLimits } from '../../scope.js';
 import type { SeatKeeper } from '../holding/seat.js';
 
-/** The lock that a caller asks for, how much of it, and the callbacks for the answers. */
+/** The lock that a caller asks for, what the request asks of it, and the callbacks for the answers. */
 export interface Wanted {
   readonly name: string;
   readonly seats: SeatRules;
   /**
-   * How much of the lock the request asks for. Called again for each attempt, because an earlier attempt may have
-   * learned the limit of a semaphore.
+   * Returns the part of the request that depends on the kind of lock. Called again for each attempt, because an earlier
+   * attempt may have learned the limit of a semaphore.
    */
   demand(): Demand;
   /**
@@ -21,11 +21,11 @@ export interface Wanted {
    */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
-  /** Called each time the outcome of the request is unknown and the request will be repeated. */
+  /** Called each time the outcome of the request is unknown and the call has not ended. A repeat follows a pause. */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 
-/** One call of acquire after its checks. Each attempt builds its own `Request` from this. */
+/** One call of acquire after its checks. Each attempt builds its own `Request` from this object. */
 export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
   /** Whether the request waits without a bound and the caller's own chain of calls already holds the lock. */
   readonly isNested: boolean;

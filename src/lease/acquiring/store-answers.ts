@@ -17,7 +17,7 @@ export class StoreAnswers {
     this.#lastError = undefined;
   }
 
-  /** Called when a command was not answered, or was answered by an error that does not end the wait. */
+  /** Called when a command was not answered, or was answered by an error. */
   failed(error: unknown): void {
     this.#isSilent = true;
     this.#lastError = error;

@@ -11,7 +11,7 @@ export interface Grant {
   readonly id: string;
   readonly token: number;
   readonly terms: LeaseTerms;
-  /** How much of the lock the request asked for. */
+  /** The mode (reader-writer lock) or the permits (semaphore) that the request asked for. */
   readonly demand: Demand;
   /** The first deadline of the hold. */
   readonly deadline: Moment;

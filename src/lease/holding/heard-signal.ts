@@ -14,9 +14,9 @@ interface Watch {
 const watches = new WeakMap<AbortSignal, Watch>();
 
 /**
- * The prototype of the watched signals, which notices nearly every way of listening. A direct call, `onabort =`, and
- * code that is given the signal (`fetch`, streams, timers, child processes, the driver) call `addEventListener` and
- * `removeEventListener`.
+ * The prototype of the watched signals, which notices nearly every way of listening. Most ways call `addEventListener`
+ * and `removeEventListener`: direct calls, `onabort =`, and code that is given the signal (`fetch`, streams, timers,
+ * child processes, the driver).
  *
  * `AbortSignal.any` calls neither method. It reads `aborted` and then adds a field to the signal, so a read of
  * `aborted` schedules a check. Node 20 and 22 add the field at once; Node 24 adds it when code begins to listen to the

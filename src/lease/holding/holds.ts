@@ -217,9 +217,9 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Whether to send a leave for this lost seat. The leave removes the lease if it may still be stored. Otherwise it is
-   * for the seat that a late copy of the request may still take: the release queue repeats the leave when no copy can
-   * arrive any more.
+   * Whether to send a leave for this lost seat. If the lease may still be stored, the leave removes the lease.
+   * Otherwise the leave is for the seat that a late copy of the request may still take: the release queue repeats the
+   * leave when no copy can arrive any more.
    */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {
     // The work under the lock may go on, so the lease must last until its expiry.
@@ -251,8 +251,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Waits at most `storeTimeoutMs` for the answer. Until then it asks again after a failure that may pass, such as a
-   * change of the primary.
+   * Asks the server about the seat, and waits at most `storeTimeoutMs` for the answer. In that time, asks again after
+   * each failure that may pass, such as a change of the primary.
    */
   async #confirm(seat: Seat): Promise<Confirmation> {
     const { storeTimeoutMs } = this.#settings;

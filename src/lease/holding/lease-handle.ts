@@ -190,9 +190,9 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   /**
-   * Makes a signal that keeps the handle alive while code can learn of the loss through the signal. Such code relies on
-   * the lock, even if it does not refer to the handle. If the handle were collected, the library would release the
-   * lock, and another process could get it meanwhile (S2).
+   * Makes a signal that keeps the handle alive while code can hear of its abort. Such code relies on the lock, even if
+   * the code does not refer to the handle. If the handle were collected, the library would release the lock, and
+   * another process could get the lock while that code goes on (S2).
    *
    * A reachable signal refers to the handle. A listener alone keeps neither the signal nor the handle alive, so the
    * hold retains the handle while the signal has a listener or a derived signal.

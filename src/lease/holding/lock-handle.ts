@@ -34,8 +34,8 @@ export interface Hold extends AsyncDisposable {
    * Asks the server whether the lock is still held, and extends the lease. A revoked lease is not extended.
    *
    * @throws {@link LockLostError} if the lock is not held any more.
-   * @throws {@link StoreUnavailableError} if the store refused, or had no answer within `storeTimeoutMs`, in which the
-   *   call asks again after failures that may pass. This error does not end the hold.
+   * @throws {@link StoreUnavailableError} if the store refused, or gave no answer within `storeTimeoutMs`. In that
+   *   time, the call asks again after failures that may pass. This error does not end the hold.
    */
   confirm(): Promise<void>;
 
@@ -60,9 +60,9 @@ export interface LockHandle extends Hold {
 
   /**
    * The fencing token, below 2^53. If the hold is exclusive, or came with a grant of the store, the token is higher
-   * than every earlier token of this name. Two kinds of hold have other tokens: holds that share a kept read have one
-   * token, and a kept permit that is used again has a token that was reserved at its grant. A change of mode brings a
-   * new token.
+   * than every earlier token of this name. There are two exceptions: holds that share a kept read have the same token,
+   * and a kept permit that is used again has a token that was reserved at its grant. A change of mode brings a new
+   * token.
    */
   readonly fencingToken: number;
 }

@@ -37,7 +37,7 @@ const BETWEEN_LEAVES = new Backoff(50, 2_000);
 
 /**
  * Gives back seats and places by leaves. The queue repeats each leave until the store confirms it, the driver refuses
- * it, the lease or place has expired, or the queue is closed. A repeat is safe: a leave names one attempt, and changes
+ * it, the lease or place has expired, or the queue is closed. A repeat is safe: a leave names one attempt, and removes
  * nothing once that attempt is gone (S5).
  *
  * A late copy of the request may arrive after the leave and take a seat that no caller uses (E2). So the queue sends
@@ -79,7 +79,10 @@ export class ReleaseQueue {
     this.#closed = true;
   }
 
-  /** Repeats the leave until an answer shows a server time past the not-after of every copy. */
+  /**
+   * Repeats the leave until an answer shows a server time past the not-after of every copy, the leave is given up, or
+   * the queue is closed.
+   */
   async #outlast(leftover: Leftover, first: LeaveResult | undefined): Promise<void> {
     const { copies } = leftover;
     if (copies?.mayArrive !== true || this.#repeating.has(copies)) return;

@@ -73,9 +73,9 @@ const MOVES: Moves<State> = {
  * One stored lease, as far as this process knows. Callers use the seat through holds; a kept seat without a hold is
  * idle.
  *
- * - `live`: until its deadline. Only an answer of the server moves the deadline, and only after a suspension may the
- *   answer move it backwards. → `lost`, with each of its holds, when the deadline has passed, the server says that the
- *   lease is gone, or the provider closes; → `given up`, when the process needs the idle seat no longer.
+ * - `live`: until its deadline. Only an answer of the server moves the deadline. The deadline moves backwards only
+ *   after a suspension. → `lost`, with each of its holds, when the deadline has passed, the server says that the lease
+ *   is gone, or the provider closes; → `given up`, when the process needs the idle seat no longer.
  * - `lost`: final. A later extension does not revive the seat.
  * - `given up`: final. The move to this state sends nothing. The process then gives the lease back by a command, or
  *   lets the lease expire.
@@ -133,8 +133,8 @@ export class Seat {
   }
 
   /**
-   * Called when a hold begins to use the seat. Returns the token of the hold: the next one of the block, or the one
-   * that all holds share.
+   * Called when a hold begins to use the seat. Returns the token of the hold. If the holds share a token, it is that of
+   * the grant. Otherwise the first hold has the token of the grant, and each later hold the next token of the block.
    */
   begin(hold: SeatHold): number {
     const token = this.grant.token + (this.keeper?.sharesToken === true ? 0 : this.#uses);
@@ -192,7 +192,8 @@ export class Seat {
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
     // A doubtful seat takes the new deadline: if the clock stood still, the old deadline is too late. Any other seat
-    // keeps the later deadline: an ending lease is confirmed without an extension, so its new deadline may be earlier.
+    // takes the later one of the two deadlines: an ending lease is confirmed without an extension, so its new deadline
+    // may be earlier.
     const ms = this.#isDoubtful ? deadline.ms : Math.max(deadline.ms, this.#deadline.ms);
     this.#isDoubted = false;
     this.#deadline = { ms, wallAheadMs: deadline.wallAheadMs };

@@ -38,7 +38,8 @@ export interface SendOptions {
  * Sends the changes of one hold's mode to the store.
  *
  * Each change has a higher number than the one before. The server ignores a change unless its number is above the
- * number of the last applied change. So a change may be repeated until it is answered, and a late copy does no harm.
+ * number of the last change that the lease has seen. So a change may be repeated until it is answered, and a late copy
+ * does no harm.
  */
 export class ModeExchange {
   readonly #context: AcquisitionContext;

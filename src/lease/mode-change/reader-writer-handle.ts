@@ -37,7 +37,8 @@ export interface ReaderWriterHandle extends LockHandle {
   /**
    * Like `upgrade`, but does not wait unless `timeoutMs` is given.
    *
-   * @returns Whether the hold is a write now. `false`: the upgrade timed out, and the mode is still `upgradeable`.
+   * @returns Whether the hold is a write now. `false`: a single try found other readers, or the time was up. The mode
+   *   is then still `upgradeable`.
    */
   tryUpgrade(options?: AcquireOptions): Promise<boolean>;
 

@@ -75,7 +75,7 @@ export class Upgrade {
     }
   }
 
-  /** Asks for the upgrade until the hold is a write. The pauses between the requests grow. */
+  /** Asks for the upgrade until the hold is a write; throws if the upgrade fails. The pauses between requests grow. */
   async #upgrade(): Promise<void> {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#askOnce()) return;

@@ -30,19 +30,19 @@ const TOKENS_OF_MANY_SEATS = 15;
  * The seats of one mutex or semaphore that this process keeps between its callers.
  *
  * Without the option `passes`, the process passes a seat on only while it knows that no other process waits. Each pass
- * takes the next token of the block. Meanwhile, if the lock has one seat, further callers queue in this process, so
- * that the server need not pass the seat between them. If the lock has several seats, another seat may be free, so
- * callers that find no idle seat ask the server.
+ * takes the next token of the block. If the lock has one seat, callers that find the seat in use or requested queue in
+ * this process, so that the server need not pass the seat between them. If the lock has several seats, another seat may
+ * be free, so callers that find no idle seat ask the server.
  *
  * When an attempt of another process has to wait behind a seat, its update names this process in the field `wake`. The
  * process then gives back idle seats at once, and seats in use at their release, and sends its callers to the server,
  * so that no caller overtakes that attempt (L3). The process keeps a seat again only after an answer has shown that no
  * other process waits.
  *
- * With the option `passes`, a bounded number of passes goes on although another process waits. If the lock has one
+ * With the option `passes`, a bounded number of passes may follow although another process waits. If the lock has one
  * seat, the callers still queue here, behind one request of this process on the server. So callers of this process are
- * served in their order, and each grant to the process serves as many of them as the bound allows. If the lock has
- * several seats, a seat passes only while no request of this process is on the server.
+ * served in their order, and each grant to the process serves as many of them as the bound allows. However many seats
+ * the lock has, a seat passes only while no request of this process is on the server.
  */
 export class CachedLock implements Cached {
   readonly name: string;
@@ -274,9 +274,10 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Called when this process has no seat. New waiters then do not notify this process, so it forgets that no other
-   * process waits. It need not forget this if the lock has one seat and a request of this process waits: if no other
-   * process waits, this request gets the free seat, and then new waiters notify this process again.
+   * Called when this process has no seat. New waiters then do not notify this process, so this process no longer
+   * assumes that no other process waits. There is one exception: the lock has one seat, and a request of this process
+   * is on the server. If no other process waits, this request gets the free seat, and then new waiters notify this
+   * process again.
    */
   #lastSeatEnded(): void {
     if (!this.#hasOneSeat && this.#others.state === 'none') this.#others.forget();

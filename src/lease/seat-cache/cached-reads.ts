@@ -111,8 +111,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Called when a request waits for the lock. Gives back the seat if it is idle, and sends the readers in the local
-   * queue to the server.
+   * Called when a request waits for the lock, and when an upgrade of this process begins. Gives back the seat if it is
+   * idle, and sends the readers in the local queue to the server.
    */
   othersWait(): void {
     this.#others.oneWaits();

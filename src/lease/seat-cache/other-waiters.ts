@@ -52,8 +52,8 @@ export class OtherWaiters {
 
   /**
    * Called when the answer to a request that was sent at `sinceMs` shows a lease of this process, and no waiter of
-   * another process. No effect if a notice of a waiter came after `sinceMs`: the notice may be newer than the answer,
-   * also if the state has become `unknown` since.
+   * another process. No effect if a notice of a waiter came after `sinceMs`, because the notice may be newer than the
+   * answer. This holds even if the state has become `unknown` after the notice.
    */
   noneSeen(sinceMs: number): void {
     if (sinceMs < this.#waitingSinceMs) return;

@@ -119,7 +119,7 @@ export class LockWaits {
   /**
    * Called when a word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look instead.
    *
-   * @param grantedAtMs - The server's time of the grant, if the event told it.
+   * @param grantedAtMs - The server's time of the grant, in ms, if it is known.
    */
   woken(id: string, token: number, grantedAtMs?: number): void {
     const tracked = this.#waits.get(id);
@@ -164,7 +164,7 @@ export class LockWaits {
   }
 
   look(): void {
-    // The answer to a look in flight may be older than the event behind this call, so another look must follow.
+    // The answer to a look in flight may be older than the event that caused this call, so another look must follow.
     this.#mustLookAgain = this.#isLooking;
     if (!this.#isLooking && this.hasQueued) this.#looks.request(this.#requestedLook);
   }
@@ -277,8 +277,8 @@ export class LockWaits {
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // If little of a lease is left, a look normally confirms the grant (E7). This grant comes from a look, so it is
-        // accepted in any case.
+        // If little of the lease is left, `#acceptGrant` would send a look (E7). The answer to a look shows this grant,
+        // so the grant needs no further look.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
         this.#end(tracked.wait, true, () => {

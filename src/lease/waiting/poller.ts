@@ -13,8 +13,8 @@ const GROWTH = 1.6;
 /**
  * Finds grants by plain reads of the locks that this process is queued for. Without a change stream, the pauses between
  * the reads grow. A process that is far from its turn reads once a second: first the marks of the locks, by a cheap
- * local read. The mark of a lock is a text that changes with every grant. A majority read follows for each lock whose
- * mark has changed or is not known yet.
+ * local read. The mark of a lock is a text that changes with every grant. Then a majority read shows the locks whose
+ * marks have changed or are not known yet.
  *
  * Grants come from majority reads, because a read with read concern local can show a grant that is later rolled back. A
  * read may be old, so a missing entry proves nothing. For a wait, the poller takes only a grant or a closer place from

@@ -28,7 +28,7 @@ export class TrackedWait {
   #isLookAskedEarly = false;
   /**
    * The earliest instant at which the place or the granted lease can end, as far as answers have shown. An answer
-   * shows how much time is left; that time is counted from the sending of the request.
+   * shows how much time is left. That time is counted from the sending of the request to which the answer belongs.
    */
   #endsAt: Moment = LONG_AGO;
 
@@ -47,7 +47,8 @@ export class TrackedWait {
   }
 
   /**
-   * Called when an event arrives before the reply to the attempt's own request. The token `LOOK_AGAIN` asks for a look.
+   * Called when a word for this attempt arrives before the reply to the attempt's own request. The token `LOOK_AGAIN`
+   * asks for a look.
    */
   heardEarly(token: number, grantedAtMs?: number): void {
     if (token > this.#earlyToken) this.#earlyGrantedAtMs = grantedAtMs;
@@ -60,7 +61,7 @@ export class TrackedWait {
     return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
   }
 
-  /** The server's time of the grant that was reported early, in ms; `undefined` if the event did not tell the time. */
+  /** The server's time of the grant that was reported early, in ms; `undefined` if it is not known. */
   get earlyGrantedAtMs(): number | undefined {
     return this.#earlyGrantedAtMs;
   }

@@ -11,7 +11,7 @@ export type Turn =
       readonly type: 'granted';
       readonly token: number;
       readonly deadline: Moment;
-      /** How the process heard of the grant; not set if the answer to its own request or cancel showed the grant. */
+      /** How the process heard of the grant; not set if the reply to the request or the cancel gave this result. */
       readonly heard?: Heard | undefined;
     }
   /** The place in the queue is gone. A request then makes a new attempt under a new id. */
@@ -25,7 +25,7 @@ export class TurnWait implements Wait {
   readonly id: string;
   readonly terms: LeaseTerms;
   readonly hasLease: boolean;
-  /** Resolves when the wait has ended. Never rejects. */
+  /** Resolves when the wait has ended, and stays pending if the attempt leaves earlier. Never rejects. */
   readonly turn: Promise<Turn>;
   readonly #onPlaced: (place: number, reply: Reply) => void;
   #heard: Heard | undefined;

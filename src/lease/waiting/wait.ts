@@ -19,7 +19,8 @@ export interface Waiting {
 
 /**
  * An attempt that waits. The waiting room calls the methods. When the wait ends, one of `granted`, `lapsed` and
- * `failed` is called once. None of them is called if the attempt leaves earlier, or if the waiting room closes.
+ * `failed` is called once. None of them is called if the attempt leaves earlier. If the waiting room closes during the
+ * wait, perhaps none of them is called.
  */
 export interface Wait extends Waiting {
   granted(token: number, deadline: Moment): void;

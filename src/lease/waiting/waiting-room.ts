@@ -41,13 +41,16 @@ export interface Polls {
   hurry(): void;
 }
 
-/** Receives wake-ups for ended attempts, for holds and for kept seats, and gaps in the events. */
+/** Hears of wake-ups for ended attempts, for holds and for kept seats, and of missed events. */
 export interface UnmatchedWakeups {
   /** An attempt that ended without a lock was granted a seat. The process must give the seat back. */
   onUnclaimed(name: string, seats: SeatRules, id: string, leaseMs: number): void;
-  /** The process must ask the server about the lease of this attempt. */
+  /** If this attempt has a lease, the process must ask the server about that lease. */
   onAskedToConfirm(id: string): void;
-  /** The process must give back its kept seats of this lock: an attempt waits, or a new limit is exceeded. */
+  /**
+   * The process must give back its kept seats of this lock: a request or an upgrade was not granted at once, or a new
+   * limit is exceeded.
+   */
   onOthersWait(name: string): void;
   /** Events may have been missed. */
   onGap(): void;
@@ -68,7 +71,7 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new EndedAttempts();
   #wakeups!: WakeSource;
   #polls!: Polls;
-  /** The result of the last `#decide`; `undefined` if nothing waits and this process is no near keeper. */
+  /** The result of the last `#decide`; `undefined` if no attempt is in a queue and this process is no near keeper. */
   #distance: Distance | undefined;
   #isKeeperNear = false;
   /** After the last wait the stream stays open until this instant, because the next wait may begin soon. */
@@ -171,7 +174,7 @@ export class WaitingRoom implements WakeListener {
 
   /**
    * Called with the answer to an update that the combiner of this process has sent. Besides the result of that update,
-   * the answer may show grants to other waits.
+   * the answer may show grants to other attempts.
    */
   answered(name: string, { reply, wake, nowMs }: Answer, sentAt: Moment): void {
     if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt, 'look');

@@ -1,10 +1,10 @@
 /**
  * Decides whether a process listens to its change stream or reads its places, from what it knows of its waits.
  *
- * An open change stream costs the server about 30 µs of processor time for every write in the whole replica set, so a
- * process that waits must not listen for ever. A wait is *near* if its turn may come soon: it is the head of its queue,
- * or its queue has moved lately. All other waits are *far*. A process that has no near wait and is no near keeper reads
- * its places once a second. The process listens again as soon as it sees a queue move.
+ * An open change stream costs the server about 60 µs of processor time for every write in the whole replica set
+ * (docs/operations.md), so a process that waits must not listen for ever. A wait is *near* if its turn may come soon:
+ * it is the head of its queue, or its queue has moved lately. All other waits are *far*. A process that has no near
+ * wait and is no near keeper reads its places once a second. The process listens again as soon as it sees a queue move.
  */
 
 /** What is known of the waits of this process for one lock. */

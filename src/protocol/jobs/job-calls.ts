@@ -96,8 +96,8 @@ export function readCallNumbers(answer: string): { readonly asked: number; reado
 
 /**
  * Asks for a run. If `since` is `null`, only asks for the numbers of the last call and of the last claimed call. If a
- * call is pending already, no call is added, and the stored `until` rises to the new one if the new one is later. A
- * call that arrives after its `until` neither adds nor prolongs a call.
+ * call is pending already, no call is added, and the stored `until` rises to the `until` of this operation if that is
+ * later. A call that arrives after its `until` neither adds nor prolongs a call.
  *
  * The word in `wake` tells the leader at once. If the leader misses the word, the read after its next extension shows
  * the nonce in the lease.

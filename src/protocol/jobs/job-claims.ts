@@ -30,7 +30,7 @@ import { answered } from '../wake.js';
 export interface StoredClaim {
   readonly job: string;
   readonly instant: Date;
-  /** Names the claim, so that a repeat is recognized. */
+  /** Names the claim, so that a repeat is recognised. */
   readonly claimId: string;
   /**
    * The instant from which a fixed rate counts: the first instant that the job claimed. If the first claim answered a
@@ -144,7 +144,8 @@ function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Ex
   return firstThatHolds<ClaimOutcome>('claimed', [
     [isRepeated(claimId), 'claimed'],
     // A claim names the last claimed instant in `after`, so no instant is claimed or reported as missed a second time.
-    // This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was applied before.
+    // This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was applied before:
+    // an applied copy would have replaced the last claimed instant.
     [any(not(equal(LAST_INSTANT, after)), { $gte: [LAST_INSTANT, instant] }), 'outdated'],
     [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -248,7 +249,7 @@ export function claimWithoutTerm(operation: ClaimWithoutTerm): readonly Stage[] 
 
 /**
  * Whether this copy of the claim is applied. No claim is applied to a document that is corrupt or of another kind. A
- * repeat of an applied claim gets the answer `claimed`, and changes nothing.
+ * repeat of an applied claim gets the answer `claimed` in `wake`, and changes nothing else.
  */
 const isApplied = (claimId: string): Expression =>
   all('$ok', equal('$outcome', 'claimed'), not(isRepeated(claimId)));
@@ -282,6 +283,6 @@ export function conclude({ id, job, instant, outcome, nonce }: Conclude): readon
 
 const CONCLUDED = 'concluded';
 
-/** Whether these words say that the update only applied claims and stored how runs ended. */
+/** Whether these words say that the update did nothing but apply claims or store how runs ended. */
 export const onlyClaims = (words: readonly string[]): boolean =>
   words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

@@ -1,12 +1,12 @@
-// Folder `jobs`: what an election stores about its jobs. There is a list of claims and a list of calls, each with one
-// entry per job.
+// Folder `jobs`: what an election stores about its jobs. There is a list of claims and a list of calls, each with at
+// most one entry per job.
 
 import { all, any, equal, hasType, literal, not, filter, when } from '../expressions.js';
 import type { Expression } from '../expressions.js';
 
 /**
- * The name of a list, which is a field of the document. A list is missing before its first entry. It is an array,
- * because a job name may have characters that a field name may not have.
+ * The name of a list, which is a field of the document. The field is missing before the first entry. The list is an
+ * array and not an object, because a job name may have characters that a field name may not have.
  */
 export type JobList = 'claims' | 'calls';
 

@@ -38,9 +38,9 @@ const standingAs = (candidateId: Expression): Expression =>
 
 /**
  * One seat, as in a mutex. The grant adds `transitionMs` to the lease, for the transition of the election. During the
- * transition only a waiter of the same candidate may enter: that waiter jumps the queue and gets a new term. A
- * waiter's `expiresAt` does not include `transitionMs`, so the place of a dead waiter lapses one lease after its last
- * look.
+ * transition only a waiter with the `candidateId` of the leader may enter: that waiter jumps the queue and gets a new
+ * term. A waiter's `expiresAt` does not include `transitionMs`, so the place of a dead waiter lapses one `leaseMs`
+ * after its last look.
  */
 export const electionSeats: SeatRules = {
   ...mutexSeats,

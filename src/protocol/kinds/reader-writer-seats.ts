@@ -263,7 +263,8 @@ function downgrade(exchange: Exchange, to: Mode): readonly Stage[] {
         writer: when(isWriter, null, '$writer'),
       },
     },
-    // A new token is above the fence, and every other token is at most the fence. So the highest token is the new one.
+    // A new token is above the fence, and every other token is at most the fence. So the maximum is the new token, or
+    // the fence if the downgrade gave no new token.
     { $set: { fence: { $max: ['$fence', { $max: '$readers.token' }] } } },
   ];
 }

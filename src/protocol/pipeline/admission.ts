@@ -42,8 +42,8 @@ export function admit(
   { keepsTraces = false }: AdmissionOptions = {},
 ): readonly Stage[] {
   const reserves = seats.keeping === 'passed';
-  // The lease is made field by field, because a strict API version 1 has no `$unsetField`. A field that the waiter
-  // lacks is not in the lease.
+  // The lease is made field by field, because `$unsetField` is not in version 1 of the Stable API, and a client may be
+  // strict about that version. A field that the waiter lacks is not in the lease.
   const taken = [
     ...TAKEN_OVER,
     ...(keepsTraces ? ['traceparent'] : []),
@@ -106,9 +106,9 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /**
- * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give back the seats that they
- * do not use. After a request, the process of the request is not named, because it knows of the request. After an
- * upgrade, the process of the upgrade is named, too: it reads the words of `wake` in the reply.
+ * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give their kept seats back. The
+ * process of a request is not named, because it knows of its request. The process of an upgrade is named if it keeps a
+ * read, and it learns of that word from the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

@@ -12,8 +12,8 @@ import { isWellFormed } from './verdict.js';
  *
  * The pipeline is no transition: it drops and admits nobody. It empties `wake`, because the server logs a small
  * document whole, and the change stream would show the words of the last update again. It raises `purgeAt` if the
- * document may be needed after the stored `purgeAt`. Corrupt documents stay as they are: an expression that fails on
- * one document would stop the batch.
+ * document may be needed after the stored `purgeAt`. Corrupt documents stay as they are. No expression may fail on
+ * them, because an error in one document would stop the batch.
  *
  * @param kinds - The seat rules of each kind of lock in the batch.
  * @param leaseMs - The longest lease that the requests of `ids` asked for.

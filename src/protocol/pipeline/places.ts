@@ -37,7 +37,10 @@ export const areWaiters = (seats: SeatRules): readonly Expression[] => [
   equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
 ];
 
-/** Conditions on the value `$$this`. At least one of them is true exactly if the value is no waiter. */
+/**
+ * Conditions on the value `$$this`. At least one of them is true exactly if the value is no waiter. The range of
+ * `leaseMs` is not among them: `areWaiters` checks it on the list.
+ */
 const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },

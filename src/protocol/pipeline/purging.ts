@@ -4,8 +4,8 @@ import type { Expression } from '../expressions.js';
 const HALF_DAY_MS = 43_200_000;
 
 /**
- * If the fence rises by 1, the margin changes by this time, in ms. The number is coprime to `HALF_DAY_MS`, so that the
- * margins repeat late.
+ * If the fence rises by 1, the margin moves by this time, in ms (modulo `HALF_DAY_MS`). The number is coprime to
+ * `HALF_DAY_MS`, so `HALF_DAY_MS` consecutive fences all have different margins.
  */
 const SPREAD = 48_271;
 

@@ -5,22 +5,22 @@ import type { SeatRules } from '../seats.js';
 import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
- * A record in `revoked`, the array of a document's last revocations. The field is missing before the first one. A
- * record tells a process why its lease is marked as ending or is gone. Nothing else depends on it, so a malformed
- * record does not make the document corrupt: the reader ignores it.
+ * A record in `revoked`, the array of a document's last revocations. The field is missing before the first revocation.
+ * A record tells a process why its lease is marked as ending or is gone. Nothing else depends on a record, so a
+ * malformed one does not make the document corrupt: the reader ignores it.
  *
  * A record names its leases by a range, from the lowest to the highest token of their grants. So the size of a record
  * does not grow with the number of leases. No two grants of a lock have the same token, and a lease keeps the token of
  * its grant in every change of mode.
  *
- * A polite revocation of all leases leaves out those that are ending already, but its range may contain their tokens.
- * So, of several polite records that name a lease, `revocationOf` takes the first.
+ * A polite revocation leaves out the leases that are ending already, but the range of its record may contain their
+ * tokens. So, if several polite records name a lease, `revocationOf` takes the first.
  */
 interface StoredRevocation {
   /** The lowest and the highest token of the grants of the revoked leases. */
   readonly from: number;
   readonly to: number;
-  /** The label and the process id of the provider that revoked. */
+  /** The provider that revoked: its label, if it has one, and its process id. */
   readonly by: string;
   readonly why?: string;
   readonly forced: boolean;
@@ -75,8 +75,8 @@ export function recordRevocation(
 
 /**
  * The revocation of the lease whose grant had this token; `undefined`: no record names the lease. If several records
- * name the lease, the first one by force counts, because it has ended the lease: the range of a later one may contain
- * the token of a lease that is gone. If no record is by force, the first one counts.
+ * name the lease, the first record by force counts: that revocation ended the lease, and the range of a later record
+ * may contain the token of a lease that was gone before. If no record is by force, the first record counts.
  */
 export function revocationOf(revoked: unknown, token: number): Revocation | undefined {
   if (!Array.isArray(revoked)) return undefined;

@@ -56,7 +56,7 @@ export type Fate =
   | { readonly type: 'absent' };
 
 /**
- * Why a request was neither let in nor queued. `unexplained`: the reply shows no reason, because another operation of
+ * Why a request was neither admitted nor queued. `unexplained`: the reply shows no reason, because another operation of
  * the same update, or the admission of another attempt, has removed the reason.
  */
 export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 'corrupt' | 'unexplained';
@@ -227,7 +227,7 @@ function isOverLimit({ limit }: Reply, request: Request): boolean {
   return permits > most || (mustMatch && limit !== wanted);
 }
 
-/** The server's time of an update in ms; `undefined` if the projection does not have it. */
+/** The server's time of an update or a read, in ms; `undefined` if the projection does not have it. */
 export const timeOf = ({ now }: StoredFields): number | undefined =>
   now instanceof Date ? now.getTime() : undefined;
 

@@ -36,7 +36,10 @@ export interface LeaseInfo {
    * attempt began or was last extended, which is not after `acquiredAt`.
    */
   readonly extendedAt: Date;
-  /** When the lease expires unless it is extended. */
+  /**
+   * When the lease expires unless it is extended. The lease of a leader includes the `transitionMs` of its election, so
+   * the term ends `transitionMs` before this time.
+   */
   readonly expiresAt: Date;
 }
 

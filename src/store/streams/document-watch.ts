@@ -16,11 +16,11 @@ export interface DocumentWatcher {
  * Reports the changes of a few documents, by one change stream over them. A watcher gets `changed(null)` when the
  * stream begins to report its document, and at each trouble with the stream: events may have been missed (E13).
  *
- * For a new name, the supervisor opens a wider stream beside the open one. Only one stream is opened at a time, so
- * later names wait for the next stream.
+ * For a new name, the supervisor opens a wider cursor beside the open one. Only one cursor is opened at a time, so
+ * later names wait for the next cursor.
  *
- * When the wider stream replaces the older one, a change that the older one has not reported yet may be lost. To
- * prevent the loss, both streams would have to stay open for a second or two, on one more connection. So a watcher
+ * When the wider cursor replaces the older one, a change that the older one has not reported yet may be lost. To
+ * prevent the loss, both cursors would have to stay open for a second or two, on one more connection. So a watcher
  * must also read its document once in a while.
  */
 export class DocumentWatch {

@@ -1,5 +1,5 @@
-// Folder `streams`: change streams. The supervisor owns the life of one stream. The wake stream and the document watch
-// decide which events their stream selects, and receive these events.
+// Folder `streams`: change streams. The supervisor opens, reopens and closes one stream. The owner of the stream, such
+// as the wake stream or the document watch, decides which events the stream selects, and receives these events.
 
 import type { Document } from 'mongodb';
 import type { Chance } from '../../chance.js';
@@ -34,7 +34,7 @@ export interface StreamOwner {
   /** A new cursor has answered, so the stream is open. `isWider`: this cursor replaces one that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
-  /** The stream broke, or an opening failed. Events may be missed. The next opening follows after a pause. */
+  /** The stream broke, or an opening failed. Events may have been missed. The next opening follows after a pause. */
   lost(error: unknown): void;
   /** The stream was refused, and no opening follows by itself. */
   refused(error: unknown, by: RefusedBy): void;
@@ -51,10 +51,10 @@ const MOVES: Moves<State> = {
 };
 
 /**
- * Owns the life of one change stream: opens it, opens it afresh after trouble, and closes it when no code listens any
- * more. A stream is never resumed, because a resume token can age out (E13). The owner has to find out which events it
- * missed. Once the command that opens a cursor has been sent, the opening goes on even if no code listens any more. So
- * short waits do not open one stream after the other.
+ * Manages one change stream: opens it, opens a fresh one after trouble, and closes it some time after the last listener
+ * has left. A stream is never resumed, because a resume token can age out (E13). The owner has to find out which events
+ * it missed. Once the command that opens a cursor has been sent, the opening goes on even if no code listens any more.
+ * So short waits do not open one stream after the other.
  *
  * - `idle`: nothing is open. → `opening`, when code listens.
  * - `opening`: a pause, a handshake, or a cursor without an answer. → `streaming`, at the first answer; → `opening`, on
@@ -90,7 +90,7 @@ export class StreamSupervisor {
     return this.#state.now;
   }
 
-  /** How many openings and streams in a row have failed; at most 10. */
+  /** How many openings and streams in a row have failed, counted up to 10. */
   get failures(): number {
     return this.#failures;
   }
@@ -122,7 +122,7 @@ export class StreamSupervisor {
     if (this.#state.is('streaming')) this.#restLater();
   }
 
-  /** Holds the events of an open stream back, or lets them come. A stream that opens later is not paused. */
+  /** Holds back the events of the open stream, or lets them come again. A stream that opens later is not paused. */
   pause(isPaused: boolean): void {
     this.#current?.pause(isPaused);
   }

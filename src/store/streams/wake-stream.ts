@@ -12,15 +12,16 @@ export interface WakeListener {
    * server's time of the update, if the event has it.
    */
   onWoken(name: string, id: string, token: number, atMs?: number): void;
-  /** Events may have been missed, so the process has to look at every lock. */
+  /** Events may have been missed, so the process has to look at every lock that it waits for. */
   onGap(): void;
-  /** There is no stream, for now or for good: the process has to poll for its waiters. */
+  /** There is no stream, for now or for good: the process has to poll for its waits. */
   onNoStream(): void;
   /** The collection was dropped or renamed: any document may be gone. */
   onCollectionGone(): void;
   /**
    * The stream broke with an error after which the driver may refuse every command, for example because the client is
-   * closed. To find out, the process looks at every lock. If a look is refused, the waits for that lock fail.
+   * closed. To find out, the process looks at every lock that it waits for. If a look is refused, the waits for that
+   * lock fail.
    */
   refusedByDriver(): void;
   /** The option `wakeups` is `change-stream`, and the stream was refused. */

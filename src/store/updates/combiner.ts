@@ -63,7 +63,7 @@ interface Pending extends QueuedOperation {
   readonly settle: (outcome: Outcome<Answer>) => void;
   readonly isRepeat: boolean;
   readonly submittedMs: number;
-  /** The operation as it was first sent. A repeat sends this operation unchanged. */
+  /** The operation as it was first sent. If the combiner sends it again, it sends it unchanged. */
   sent?: Operation;
   /** Takes the operation back while the committer has it and has not sent it. */
   withdraw?: (() => boolean) | undefined;
@@ -72,8 +72,8 @@ interface Pending extends QueuedOperation {
 type Batch = readonly [Pending, ...Pending[]];
 
 /**
- * Sends the operations on each document one update at a time: conflicting writers of one document would stall the
- * whole server (E24). Operations that arrive meanwhile go together into the next updates, in the order of their lane.
+ * Sends the operations on each document one update at a time: conflicting writers of one document can stall the whole
+ * server (E24). Operations that arrive during an update go together into the next updates, in the order of their lane.
  * So a hundred local callers cost a few writes.
  *
  * An operation may be alone in its lane, on a lock that nobody else seems to use. Then the committer gets its *fast

@@ -13,9 +13,7 @@ export interface Unconfirmed {
   readonly maybeApplied: boolean;
 }
 
-/**
- * The operation was not sent: it has the option `onlyInGroup`, and no other operation was there to be sent with it.
- */
+/** The operation was not sent: it has the option `onlyInGroup`, and no other operation was there to be sent with it. */
 export interface WithoutGroup {
   readonly type: 'without group';
 }

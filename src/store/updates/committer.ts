@@ -21,7 +21,7 @@ const MAX_STATEMENTS = 64;
 const USUAL_IN_FLIGHT = 2;
 
 /**
- * The time bound of a group is short. A document that is blocked, for example by a long transaction, delays the
+ * The time bound of a group is short, because a document that is blocked, for example by a long transaction, delays the
  * later statements of its group until the bound. Then each operation of the group is repeated alone.
  *
  * The bound is `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements
@@ -33,7 +33,7 @@ const BOUND_FACTOR = 20;
 /** While statements wait, another group starts this long after the last start, beside the groups in flight. */
 const SLOW_GROUP_MS = 50;
 
-/** The most groups in flight, slow ones included. A store that has stopped answering gets no more at a time. */
+/** The most groups in flight, slow ones included. Even a store that has stopped answering gets no more. */
 const MAX_IN_FLIGHT = 6;
 
 type Store = Pick<
@@ -46,7 +46,7 @@ interface Statement {
   /** Makes the update just before it is sent, because the times in it are counted from the sending. */
   readonly make: () => FastPath;
   readonly onlyInGroup: boolean;
-  /** When the statement must have been sent, on the clock of this process. */
+  /** The latest time at which the statement may be sent, on the clock of this process. */
   readonly sendByMs: number;
   readonly settle: (committed: Committed) => void;
 }
@@ -56,9 +56,10 @@ interface Sent extends Statement {
 }
 
 /**
- * Sends updates of several documents together. Extensions of leases come as a batch, which goes at once. Other
- * operations come one by one, and go in groups. The *statement* of an operation is its fast path: a short update that
- * applies only if nobody else uses the lock. Only the first copy of an operation goes this way.
+ * Sends updates of several documents together. Extensions of leases come as a batch, which goes at once. Requests and
+ * leaves that have a fast path come one by one, and go in groups. The *statement* of such an operation is its fast
+ * path: a short update that applies only if nobody else uses the lock. Only the first copy of an operation becomes a
+ * statement.
  *
  * While fewer than two groups are in flight, statements are sent at the end of the turn in which they come. A statement
  * that goes alone is a `findAndModify`, whose answer shows the document. Statements that come while two groups are in
@@ -84,7 +85,7 @@ export class Committer {
   readonly #others = new Set<Statement>();
   #inFlight = 0;
   #startedMs = -Infinity;
-  /** A moving average of the time that a group takes, in ms. Infinite before the first group. */
+  /** A moving average of the time that the update command of a group takes, in ms. Infinite before the first group. */
   #usualMs = Infinity;
   #isStartQueued = false;
   #timer: Timer | undefined;
@@ -116,7 +117,7 @@ export class Committer {
    * Applies one pipeline to these documents, and reads them. The update goes at once, ahead of the waiting statements
    * and beside the groups in flight: a lease that is not extended in time is lost.
    *
-   * @param boundMs - The time for the update and the read together.
+   * @param boundMs - The time for the update and the read together. After a slow update, the read gets a little more.
    */
   async updateAndRead(
     names: readonly string[],

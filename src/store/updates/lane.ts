@@ -32,7 +32,8 @@ const FEW_OPERATIONS = 10;
  *
  * Requests keep their order: first come, first served begins here (L3). Most other operations go ahead of requests, so
  * that releases, and looks that keep places alive, do not wait behind thousands of requests. But no operation goes
- * ahead of a request of the same attempt: a leave that arrived before its enqueue would leave a place behind.
+ * ahead of a request of the same attempt: if a leave arrived before its enqueue, the enqueue would add a place that
+ * nobody uses.
  */
 export class Lane<T extends QueuedOperation> {
   readonly #urgent = new Set<T>();

@@ -35,8 +35,8 @@ export const concernsOperations = (outcome: Outcome<unknown>): boolean =>
 
 /**
  * The refusal as the caller of one operation sees it. If the document has no room for one more waiter or lease, the
- * queue is full. If the document has no room for the nonce that a look writes to `wake`, the look may be repeated:
- * there is room again when a waiter or a holder leaves.
+ * caller is told that the queue is full. If the document has no room for the nonce that a look writes to `wake`, the
+ * look may be repeated: there is room again when a waiter or a holder leaves.
  */
 export function refusalFor(name: string, operation: Operation, refused: Refused): Refused | Unknown {
   if (!isTooLarge(refused.error)) return refused;

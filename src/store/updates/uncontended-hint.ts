@@ -14,8 +14,8 @@ type Seen =
  * - `vacant`: the lock had neither a lease nor a waiter.
  * - `new`: nothing is known of the lock.
  * - `alone`: a moment ago, the lock had only the lease of the attempt that leaves now.
- * - `long alone`: as `alone`, but longer ago, so others may wait by now, and the attempt got the lock by a fast path.
- *   The fast path of the leave is then worth trying only in one command with the fast paths of other locks.
+ * - `long alone`: as `alone`, but longer ago, so others may wait by now. The fast path of the leave is then worth
+ *   trying only in one command with the fast paths of other locks, and only if the attempt got the lock by a fast path.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 

@@ -16,7 +16,7 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command that was read. `run` uses the values that `given` had at the reading, and no later ones. */
+/** A command that was read. `run` uses the documents, filters and updates as they were when the command was read. */
 export interface Command extends ReadCommand {
   readonly given: GivenCommand;
 }

@@ -12,7 +12,10 @@ interface PurgeIndex {
   readonly drops: Drop[];
 }
 
-/** The TTL indexes. All members get an index at once. Each member loses the index with a drop of the collection. */
+/**
+ * The TTL indexes. All members get an index at once. A member loses the index when its oplog has a drop of the
+ * collection.
+ */
 export class PurgeIndexes {
   readonly #indexes = new Map<Namespace, Map<string, PurgeIndex>>();
 

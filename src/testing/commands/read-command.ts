@@ -22,8 +22,8 @@ const READERS: Readonly<Record<string, CommandReader>> = {
 };
 
 /**
- * Reads a command into one that a member can run. The values are copied now, because the driver encodes a command when
- * it sends the command. So later changes of `given` have no effect.
+ * Reads a command into one that a member can run. Its documents, filters and updates are copied now, because the driver
+ * encodes a command when it sends the command. So later changes of them have no effect.
  *
  * @throws {@link NotSimulatedError} for a command, or an option of a command, that the simulation does not know.
  */

@@ -94,8 +94,8 @@ export class Servers {
 }
 
 /**
- * The reply for the error that a command has thrown. An error of an unknown class is a fault of the simulation itself,
- * and is thrown again.
+ * The reply for the error that a command has thrown. An error of an unknown class is a mistake in the simulation
+ * itself, and is thrown again.
  */
 function replyTo(error: unknown): Reply {
   if (error instanceof NotSimulatedError) return { type: 'not-simulated', error };

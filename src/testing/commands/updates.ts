@@ -35,7 +35,7 @@ function readStatement(given: GivenCommand): Statement {
   };
 }
 
-/** After an update that failed, an ordered command leaves out the later ones. Any other command goes on. */
+/** After an update that failed, an ordered command skips the later updates. An unordered command goes on with them. */
 export const update: CommandReader = (given, database) => {
   refuseOtherOptions('update', given, ['update', 'updates', 'ordered', 'writeConcern']);
   const namespace = namespaceOf(given, 'update', database);

@@ -6,7 +6,7 @@ import { errorOf, networkError } from './driver-errors.js';
 import { Pool } from './pool.js';
 import type { Topology } from './topology.js';
 
-/** The codes by which a member says that it is not primary any more. */
+/** The codes by which a member says that it is not primary. */
 const NOT_PRIMARY_CODES: readonly number[] = [189, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 export interface SendOptions {

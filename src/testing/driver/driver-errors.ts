@@ -68,8 +68,8 @@ interface WriteFailures {
 }
 
 /**
- * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it.
- * `db.command` does not check the answer, and neither does its simulation.
+ * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it. The
+ * simulated `db.command` does not check its answers. The library checks the answers of its commands itself.
  */
 export function throwIfWriteFailed(answer: Answer): void {
   const { writeErrors: [first] = [], writeConcernError } = answer as WriteFailures;

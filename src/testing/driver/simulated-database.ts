@@ -39,8 +39,8 @@ export class SimulatedDatabase {
 
   collection(name: string, options: Options = {}): SimulatedCollection {
     refuseOtherEncoding('Db.collection', options);
-    // The program awaits the calls of a collection, so they keep the process alive, as the sockets of a driver do. The
-    // library itself calls `command`, which is sent without `keepAlive`.
+    // The program awaits the calls of a collection, so they keep the process alive, as the sockets of a driver do. A
+    // direct call of `command` does not: the library decides itself which of its calls keep the process alive.
     const collection = new SimulatedCollection(this.databaseName, name, this.#sender, (given) =>
       keepAlive(this.command(given)),
     );

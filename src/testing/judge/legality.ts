@@ -2,7 +2,7 @@ import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 import type { Version } from './lock-version.js';
 
 interface Rules {
-  /** The reason why S1 is broken by the leases of one version; `undefined` if S1 holds. */
+  /** The reason why one version breaks S1, by the rules of its kind; `undefined` if it does not. */
   wrongWith(version: Version): string | undefined;
   /** Whether the head of the queue could be admitted beside these leases. */
   mayEnter(version: Version, head: Waiter): boolean;

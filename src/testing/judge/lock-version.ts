@@ -10,7 +10,7 @@ export interface Version {
   readonly limit: number | undefined;
   /** The words of the update that wrote this version. */
   readonly wake: string;
-  /** The waiters, in the order of their arrival. */
+  /** The waiters, in the order of the queue. */
   readonly queue: readonly (readonly [id: string, waiter: Waiter])[];
 }
 

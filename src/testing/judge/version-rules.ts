@@ -103,8 +103,8 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
 }
 
 /**
- * Whether the transition of the election may have begun by the server time `ms`. It is the last `transitionMs` of the
- * leader's stored lease, after the term. From then on, the leader's candidate may return, unless the lease is ending.
+ * Whether the leader's candidate may return at the server time `ms`: the term is over, so that the transition of the
+ * election (the last `transitionMs` of the leader's stored lease) has begun, and the lease is not ending.
  */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
@@ -137,8 +137,9 @@ const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease):
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
 /**
- * No attempt is admitted before a waiter that was ahead of it and still waits. Two candidates are exempt: one that
- * returns, and one that the leader may have named. The queue keeps its order.
+ * The queue keeps its order. No attempt is admitted before a waiter that was ahead of it and still waits. Two
+ * candidates are exempt from this: one that returns to its own term, and one that the leader may have named. Attempts
+ * that enter together get their tokens in the order of the queue.
  */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
   const { before, after } = step;

@@ -15,7 +15,7 @@ export interface Violation {
   readonly id: unknown;
   /** The index of the version in `MemoryReplicaSet.versions`. */
   readonly version: number;
-  /** The fault, in words. */
+  /** What is wrong, in words. */
   readonly what: string;
 }
 

@@ -86,7 +86,7 @@ export class SimulatedProcess implements Surroundings {
    * Delivers a message of a member to this process.
    *
    * @param delayMs - Added to the time that the message takes. Virtual time passes on its own for a message without a
-   *   delay; for a message with a delay, the test has to advance it.
+   *   delay; for a message with a delay, the test has to advance the time.
    */
   receive(arrive: () => void, delayMs = 0): void {
     const deliver = this.#unlessCut(this.#whenAwake(this.#inbox, arrive));

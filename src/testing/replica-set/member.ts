@@ -60,7 +60,7 @@ export class Member {
     return this.#oplog.some((entry) => entry.change === change);
   }
 
-  /** Only the primary appends. */
+  /** Only a member that acts as primary appends. */
   append(change: Change): void {
     const entry = { term: this.term, wallMs: this.nowMs, change };
     this.#oplog.push(entry);
@@ -108,7 +108,7 @@ export class Member {
     else this.#waits.push({ length: this.length, done });
   }
 
-  /** Calls back whenever a majority has more entries. The returned function unsubscribes. */
+  /** Calls back whenever this member learns that a majority has more entries. The returned function unsubscribes. */
   onCommitted(notify: () => void): () => void {
     this.#onCommitted.add(notify);
     return () => this.#onCommitted.delete(notify);

@@ -27,9 +27,9 @@ export interface ReplicaSetListener {
 }
 
 /**
- * Three members. The primary appends entries to its oplog, and the other members copy them. An entry is durable when a
- * majority has it. An election chooses the candidate with the newest oplog. The candidates are a majority of the
- * members, so one of them has every durable entry.
+ * Three members. The primary appends entries to its oplog, and the other members copy them. The primary commits all
+ * entries up to the latest one of its own term that a majority has. An election chooses the candidate with the newest
+ * oplog. The candidates are a majority of the members, so the newest of their oplogs has every committed entry.
  */
 export class ReplicaSet {
   readonly members: readonly Member[];
@@ -38,12 +38,12 @@ export class ReplicaSet {
   readonly #listener: ReplicaSetListener;
   /** How many entries of the primary each member has confirmed in this term. */
   readonly #confirmed = new Map<Member, number>();
-  /** For each pair of members, when the last message arrives: messages do not overtake each other. */
+  /** For each sender and receiver, the arrival time of the latest message: messages do not overtake each other. */
   readonly #lastArrivals = new Map<string, number>();
   /** The members that are cut off, each with the number of its cut. */
   readonly #isolated = new Map<Member, number>();
   #cuts = 0;
-  /** The member that has stepped down. In the next election it is a candidate only if its vote is needed. */
+  /** The member that has stepped down. In the next election it is a candidate only if the others are no majority. */
   #resigned: Member | undefined;
   #term = 0;
   #primary: Member | undefined;
@@ -177,7 +177,7 @@ export class ReplicaSet {
       return;
     }
     const others = voters.filter((member) => member !== this.#resigned);
-    // If the others are no majority, they may lack a durable entry that the resigned member has.
+    // If the others are no majority, they may lack a committed entry that the resigned member has.
     const candidates = others.length < MAJORITY ? [...new Set([...others, ...voters])] : others;
     this.#resigned = undefined;
     const winner = candidates.reduce((best, other) => (isNewer(other, best) ? other : best));

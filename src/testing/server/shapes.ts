@@ -218,7 +218,7 @@ function kindOf(text: string): 'constant' | 'path' | 'kept' {
   return text.includes('.') && !text.startsWith('$$') ? 'path' : 'kept';
 }
 
-/** Whether the array has elements, and none of them is computed. */
+/** Whether the array has elements, and each is a constant that is neither an array nor an object. */
 function isConstantList(array: ArrayValue): boolean {
   if (array.length === 0) return false;
   for (const element of array) {

@@ -4,7 +4,10 @@ import type { Happening } from './event-queue.js';
 import type { Time } from './time.js';
 import { turnOfEventLoop } from './turns.js';
 
-/** A caller that waits until virtual time has reached this instant and nothing more happens. */
+/**
+ * A caller of `advance` or `settle`. It waits until virtual time has reached `untilMs` (-Infinity for `settle`) and
+ * nothing more happens.
+ */
 interface Goal {
   readonly untilMs: number;
   readonly reached: () => void;
@@ -118,7 +121,10 @@ export class VirtualTime implements Time {
     }
   }
 
-  /** Lets the next event happen, or tells the callers whose goals are reached. Returns false if there is neither. */
+  /**
+   * Lets the next event happen. If none may happen now, tells all callers that their goals are reached. Returns false
+   * if there is neither an event nor a caller.
+   */
   #step(): boolean {
     const { first } = this.#queue;
     const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
@@ -138,8 +144,8 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * While a caller advances to an instant, no later event happens. So the clock shows exactly that instant when the
-   * caller goes on.
+   * While callers advance, no event later than the latest of their goals happens. So the clock shows exactly that goal
+   * when they go on.
    */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);

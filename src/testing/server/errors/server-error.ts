@@ -23,7 +23,7 @@ export class ServerError extends Error {
 
   constructor(code: number, message: string) {
     super(message);
-    // The library recognizes errors of the server by the name that the driver gives them.
+    // The name that the driver gives to a refusal of the server.
     this.name = 'MongoServerError';
     this.code = code;
     this.codeName = CODE_NAMES[code] ?? `Location${code}`;

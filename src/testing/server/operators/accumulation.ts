@@ -21,7 +21,9 @@ const accumulator = (operator: string, compute: (values: Values) => Value): Oper
     };
   });
 
-/** The greatest or the least of the values that are not null. If several are equal, the first one counts. */
+/**
+ * The greatest or the least of the values, without null and missing ones. If several are equal, the first one counts.
+ */
 const extreme =
   (sign: 1 | -1) =>
   (values: Values): Value => {

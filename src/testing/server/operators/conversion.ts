@@ -110,13 +110,16 @@ const DIGITS = 6;
 /** The most digits after the point that `toExponential` writes. */
 const MOST_DIGITS = 100;
 
-/** The number with six digits. A number halfway between two neighbours becomes the one with an even last digit. */
+/**
+ * The number with six significant digits. A number halfway between two neighbours becomes the one with an even last
+ * digit.
+ */
 function withSixDigits(value: number): string {
   const half = /^(-?\d\.\d{4}[02468])50*(e.*)$/.exec(value.toExponential(MOST_DIGITS));
   return half === null ? value.toExponential(DIGITS - 1) : `${half[1] ?? ''}${half[2] ?? ''}`;
 }
 
-/** The text that the server writes for a double: six digits. */
+/** The text that the server writes for a double: six significant digits. */
 function doubleText(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (Object.is(value, -0)) return '-0';

@@ -141,7 +141,7 @@ function code(js: BsonObject): OtherValue {
 const bitsOf = ({ low = 0, high = 0 }: BsonObject): bigint =>
   (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
 
-/** A long below -2^53 or above 2^53, as a read returns it. It has the shape of the driver's `Long`. */
+/** What a read returns for a long below -2^53 or above 2^53: an object with the main members of the driver's `Long`. */
 class LongObject {
   readonly _bsontype = 'Long';
   readonly low: number;
