@@ -1,46 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
-import { dashboard } from '../../../src/dashboard/index.js';
-import type { DashboardHandler } from '../../../src/dashboard/index.js';
 import { LockProvider } from '../../../src/index.js';
-import type { LockProviderOptions } from '../../../src/index.js';
-import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { eventually, later, settled } from '../../../lab/patience.js';
-import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
-import { viewing } from './event-reader.js';
-import type { EventReader } from './event-reader.js';
-
-class World {
-  readonly set = new MemoryReplicaSet({ seed: 5 });
-  readonly locks: LockProvider;
-  readonly handler: DashboardHandler;
-  readonly #providers: LockProvider[] = [];
-
-  constructor(options?: LockProviderOptions) {
-    whenTestEnds(async () => {
-      await Promise.all(this.#providers.map((provider) => provider.close({ drainMs: 0 })));
-      await this.set.close();
-    });
-    this.locks = this.process({ label: 'dashboard', ...options });
-    this.handler = dashboard(this.locks);
-  }
-
-  process(options: LockProviderOptions): LockProvider {
-    const locks = new LockProvider(this.set.db('app'), options);
-    for (const event of ['storeError', 'lost'] as const) locks.on(event, () => undefined);
-    this.#providers.push(locks);
-    return locks;
-  }
-
-  async viewing(path?: string): Promise<EventReader> {
-    const reader = untilTestEnds(await viewing(this.handler, path));
-    await reader.until(
-      'the first read is complete',
-      ({ last }) => last?.state !== 'connecting' && last !== undefined,
-    );
-    return reader;
-  }
-}
+import { whenTestEnds } from '../../support/current-test.js';
+import { World } from './dashboard-world.js';
 
 const HOSTILE = [
   '<img src=x onerror=alert(1)>',
@@ -291,28 +254,5 @@ describe('the change stream of a dashboard', () => {
     await world.locks.close();
     expect(world.set.openCursors).toBe(0);
     while (await viewer.read());
-  });
-});
-
-describe('a slow viewer', () => {
-  it('gets one message for all changes that it has not read, with the latest state', async () => {
-    const world = new World();
-    const slow = await world.viewing();
-    const quick = await world.viewing();
-    const locks = world.process({});
-    for (const name of ['a', 'b', 'c']) {
-      const lock = await locks.acquireMutex(name);
-      await quick.until(`${name} is held`, ({ locks: shown }) => shown.of(name)?.holderCount === 1);
-      await lock.release();
-      await quick.until(`${name} is free`, ({ locks: shown }) => shown.of(name)?.holderCount === 0);
-    }
-    const before = slow.messages.length;
-    while (slow.locks.of('c') === undefined) await slow.read();
-    expect(slow.messages.length).toBe(before + 1);
-    expect(slow.locks.rows.map(({ name, holderCount }) => [name, holderCount])).toEqual([
-      ['a', 0],
-      ['b', 0],
-      ['c', 0],
-    ]);
   });
 });
