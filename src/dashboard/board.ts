@@ -97,7 +97,7 @@ export class Board {
     this.#entries.length = 0;
     this.#inUse.clear();
     this.#totals = noTotals();
-    this.#views.clear();
+    this.#views.changed();
     this.#losses = 0;
   }
 
@@ -122,7 +122,16 @@ export class Board {
     return { ...this.#totals, losses: this.#losses };
   }
 
-  /** What a viewer with this filter sees; `undefined` if the filter is new and has to wait for its first search. */
+  /** Called when a viewer with this filter has connected. The board keeps what the filter shows until `leave`. */
+  join(filter: string): void {
+    this.#views.join(filter);
+  }
+
+  leave(filter: string): void {
+    this.#views.leave(filter);
+  }
+
+  /** What a viewer with this filter sees; `undefined` while the filter waits for its first search. */
   view(filter: string, serverNowMs: number): Aged<View> | undefined {
     return this.#views.of(filter, () => this.#look(filter.toLowerCase(), serverNowMs));
   }

@@ -111,13 +111,16 @@ export class LiveBoard implements Attachment {
       return;
     }
     this.#viewers.add(viewer);
+    this.#board.join(viewer.filter);
     this.#linger?.cancel();
     this.#feed.start();
   }
 
   #leave(viewer: Viewer): void {
     viewer.end();
-    if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
+    if (!this.#viewers.delete(viewer)) return;
+    this.#board.leave(viewer.filter);
+    if (this.#viewers.size > 0) return;
     const { clock } = this.#scene;
     this.#linger = clock.at(clock.nowMs() + LINGER_MS, () => {
       this.#forget();
@@ -132,9 +135,8 @@ export class LiveBoard implements Attachment {
 
   #end(): void {
     this.#isClosed = true;
+    for (const viewer of this.#viewers) this.#leave(viewer);
     this.#linger?.cancel();
-    for (const viewer of this.#viewers) viewer.end();
-    this.#viewers.clear();
     this.#forget();
   }
 }

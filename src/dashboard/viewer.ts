@@ -32,7 +32,7 @@ const RETRY_MS = 1_000;
  */
 export class Viewer {
   readonly #scene: Scene;
-  readonly #filter: string;
+  readonly filter: string;
   readonly #locks = new ShownList();
   readonly #elections = new ShownList();
   readonly #jobs = new ShownList();
@@ -43,7 +43,7 @@ export class Viewer {
 
   constructor(scene: Scene, filter: string) {
     this.#scene = scene;
-    this.#filter = filter;
+    this.filter = filter;
   }
 
   /** Called when there may be something new to show. */
@@ -63,7 +63,7 @@ export class Viewer {
     if (this.#isOver) return null;
     if (!this.#isDue) return ': nothing has changed\n\n';
     const { board, serverNowMs } = this.#scene;
-    const seen = board.view(this.#filter, serverNowMs);
+    const seen = board.view(this.filter, serverNowMs);
     if (seen === undefined) {
       await this.#sleep(ASK_AGAIN_MS);
       return ': the filter waits for its first search\n\n';

@@ -10,25 +10,23 @@ const SHARE = 1 / 5;
 const MOST_SAVED_MS = 100;
 
 /**
- * The saved time below which no view of a new filter is made, in ms. This time is reserved for the views that viewers
- * have already. So viewers that open one filter after another do not stop the other viewers.
+ * The saved time below which no view of a new filter is made, in ms. The rest is for the views that viewers have, so
+ * viewers that open one filter after another do not stop the other viewers.
  */
 const RESERVED_MS = 50;
 
 /**
- * A view is not made again before this many times the time that it takes to make all views has passed. So the known
- * views together take at most a seventh of the time, and the rest of `SHARE` is left for new filters.
+ * A view is kept for at least this many times as long as it takes to make all views. So the known views take at most a
+ * seventh of the time, all of them in turn, and the rest of `SHARE` is left for new filters.
  */
 const ROUNDS_PER_VIEW = 7;
 
 /**
- * A view that no viewer has asked for during this time, in ms, is forgotten. A viewer asks when the board has changed.
- * So the time is longer than the longest pause between two reads of the board while a change stream is open.
+ * A view that no viewer has asked for during this time, in ms, does not count among all views: a viewer that reads
+ * nothing must not delay the others. A viewer that reads asks when the board has changed, so, while a change stream is
+ * open, the time is longer than the longest pause between two reads of the board.
  */
-const KEEP_MS = 5_000;
-
-/** The most views that are kept: twice the most viewers. While so many views are kept, a new filter waits. */
-const MAX_VIEWS = 200;
+const IDLE_MS = 5_000;
 
 /** A view, and for how long it may have been outdated, in ms. The age is 0 if the board has not changed since. */
 export interface Aged<V> {
@@ -44,10 +42,16 @@ interface Kept<V> {
   isFresh: boolean;
 }
 
-/** What each filter shows. Viewers with the same filter share one view. With many filters, a view may be outdated. */
+interface Filter<V> {
+  viewers: number;
+  /** `undefined` before the first search. */
+  kept: Kept<V> | undefined;
+}
+
+/** What the filter of each connected viewer shows. Viewers with the same filter share one view. With many filters, a view may be outdated. */
 export class Views<V> {
   readonly #clock: Clock;
-  readonly #kept = new Map<string, Kept<V>>();
+  readonly #filters = new Map<string, Filter<V>>();
   /** The time that searches may take now, in ms. After a long search, it is negative. */
   #savedMs = MOST_SAVED_MS;
   #savedAtMs: number;
@@ -57,38 +61,50 @@ export class Views<V> {
     this.#savedAtMs = clock.nowMs();
   }
 
+  /** Called when a viewer with this filter has connected. */
+  join(filter: string): void {
+    const known = this.#filters.get(filter);
+    if (known === undefined) this.#filters.set(filter, { viewers: 1, kept: undefined });
+    else known.viewers += 1;
+  }
+
+  /** Called when a viewer that has joined leaves. The last viewer with the filter takes the view with it. */
+  leave(filter: string): void {
+    const known = this.#filters.get(filter);
+    if (known === undefined) return;
+    known.viewers -= 1;
+    if (known.viewers === 0) this.#filters.delete(filter);
+  }
+
   /**
    * Returns the view of the filter. `make` makes a view that is due, if there is time for it. Returns `undefined` if
-   * the filter is new and has to wait.
+   * the filter waits for its first search, or if no viewer has joined with it.
    */
   of(filter: string, make: () => V): Aged<V> | undefined {
     const nowMs = this.#clock.nowMs();
     this.#save(nowMs);
-    const known = this.#kept.get(filter);
-    if (known !== undefined) {
-      known.askedAtMs = nowMs;
-      if (known.isFresh) return { view: known.view, ageMs: 0 };
-      const dueAtMs = known.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs;
-      if (nowMs < dueAtMs || this.#savedMs <= 0) return { view: known.view, ageMs: nowMs - known.madeAtMs };
-    } else if (this.#savedMs < RESERVED_MS || !this.#hasRoom(nowMs)) {
+    const known = this.#filters.get(filter);
+    if (known === undefined) return undefined;
+    const { kept } = known;
+    if (kept !== undefined) {
+      kept.askedAtMs = nowMs;
+      if (kept.isFresh) return { view: kept.view, ageMs: 0 };
+      const dueAtMs = kept.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs(nowMs);
+      if (nowMs < dueAtMs || this.#savedMs <= 0) return { view: kept.view, ageMs: nowMs - kept.madeAtMs };
+    } else if (this.#savedMs < RESERVED_MS) {
       return undefined;
     }
     const view = make();
     const madeAtMs = this.#clock.nowMs();
     const tookMs = madeAtMs - nowMs;
     this.#savedMs -= tookMs;
-    this.#kept.set(filter, { view, madeAtMs, tookMs, askedAtMs: madeAtMs, isFresh: true });
+    known.kept = { view, madeAtMs, tookMs, askedAtMs: madeAtMs, isFresh: true };
     return { view, ageMs: 0 };
   }
 
   /** Called when the board has changed. */
   changed(): void {
-    for (const kept of this.#kept.values()) kept.isFresh = false;
-    this.#forget(this.#clock.nowMs());
-  }
-
-  clear(): void {
-    this.#kept.clear();
+    for (const { kept } of this.#filters.values()) if (kept !== undefined) kept.isFresh = false;
   }
 
   #save(nowMs: number): void {
@@ -96,20 +112,11 @@ export class Views<V> {
     this.#savedAtMs = nowMs;
   }
 
-  #hasRoom(nowMs: number): boolean {
-    if (this.#kept.size >= MAX_VIEWS) this.#forget(nowMs);
-    return this.#kept.size < MAX_VIEWS;
-  }
-
-  #forget(nowMs: number): void {
-    for (const [filter, { askedAtMs }] of this.#kept)
-      if (nowMs - askedAtMs > KEEP_MS) this.#kept.delete(filter);
-  }
-
-  /** The sum of the times that it took to make each kept view, in ms. */
-  get #roundMs(): number {
+  /** The sum of the times, in ms, that it took to make the views that are not idle (`IDLE_MS`). */
+  #roundMs(nowMs: number): number {
     let ms = 0;
-    for (const { tookMs } of this.#kept.values()) ms += tookMs;
+    for (const { kept } of this.#filters.values())
+      if (kept !== undefined && nowMs - kept.askedAtMs <= IDLE_MS) ms += kept.tookMs;
     return ms;
   }
 }

@@ -9,8 +9,16 @@ class World {
   readonly clock = new ManualClock();
   readonly views = new Views<object>(this.clock);
   readonly made = new Map<string, number>();
+  readonly joined = new Set<string>();
+
+  /** A viewer with this filter connects. */
+  join(filter: string): void {
+    this.joined.add(filter);
+    this.views.join(filter);
+  }
 
   look(filter: string): Aged<object> | undefined {
+    if (!this.joined.has(filter)) this.join(filter);
     return this.views.of(filter, () => {
       this.clock.moveWithoutTimers(100);
       this.made.set(filter, (this.made.get(filter) ?? 0) + 1);
@@ -26,6 +34,11 @@ class World {
       this.clock.advance(500);
     }
     throw new Error(`there is no view of ${filter}`);
+  }
+
+  /** Takes the time that is saved up for new filters. */
+  spend(): void {
+    for (let at = 0; this.look(`spent ${String(at)}`) !== undefined; at += 1);
   }
 
   get makings(): number {
@@ -92,20 +105,34 @@ describe('the views of a board', () => {
     expect(world.makings - (world.made.get('known') ?? 0)).toBeGreaterThanOrEqual(50);
   });
 
-  it('are not forgotten for a new filter while viewers ask for them: the new filter waits', () => {
-    const clock = new ManualClock();
-    const views = new Views<string>(clock);
-    const filters = Array.from({ length: 200 }, (_, at) => `filter ${String(at)}`);
-    const ask = (filter: string): string | undefined => views.of(filter, () => filter)?.view;
-    for (const filter of filters) expect(ask(filter)).toBe(filter);
-    for (let second = 0; second < 5; second += 1) {
-      clock.advance(1_000);
-      expect(ask('one more')).toBeUndefined();
-      for (const filter of filters.slice(1)) expect(views.of(filter, () => 'made anew')?.view).toBe(filter);
-    }
-    clock.advance(1);
-    expect(ask('one more')).toBe('one more');
-    expect(views.of('filter 1', () => 'made anew')?.view).toBe('filter 1');
+  it('are kept while a viewer is connected, however long it does not read', () => {
+    const world = new World();
+    world.ask('a');
+    world.clock.advance(3_600_000);
+    world.views.changed();
+    world.spend();
+    expect(world.look('a')).toBeDefined();
+  });
+
+  it('are forgotten when the last viewer with the filter leaves', () => {
+    const world = new World();
+    const view = world.ask('a');
+    world.join('a');
+    world.views.leave('a');
+    expect(world.ask('a')).toBe(view);
+    world.views.leave('a');
+    world.join('a');
+    world.spend();
+    expect(world.look('a')).toBeUndefined();
+    expect(world.ask('a')).not.toBe(view);
+  });
+
+  it('are made for no filter without a viewer', () => {
+    const { views } = new World();
+    expect(views.of('a', () => ({}))).toBeUndefined();
+    views.join('a');
+    views.leave('a');
+    expect(views.of('a', () => ({}))).toBeUndefined();
   });
 
   it('have an age if the board has changed since they were made', () => {
