@@ -3,7 +3,7 @@ import { sleepUntil } from '../clock.js';
 import type { Board, Ranked, View } from './board.js';
 import type { HandOverRate } from './hand-over-rate.js';
 import type { Aged } from './views.js';
-import type { BoardMessage, BoardState, ListChange, Row } from './wire.js';
+import type { BoardMessage, BoardState, Found, ListChange, Row } from './wire.js';
 
 /** What all viewers are shown. */
 export interface Scene {
@@ -19,8 +19,8 @@ export interface Scene {
 /** A viewer that gets no message for this time, in ms, gets a comment line, so that proxies keep the connection. */
 const SILENCE_MS = 15_000;
 
-/** How long a viewer waits before it asks again for the view of a new filter, in ms. */
-const ASK_AGAIN_MS = 500;
+/** While the filter waits for its first search, the viewer gets a message at least this often, in ms. */
+const SEARCHING_MS = 500;
 
 /** How long a browser waits before it connects again, in ms. */
 const RETRY_MS = 1_000;
@@ -38,6 +38,8 @@ export class Viewer {
   readonly #jobs = new ShownList();
   #isDue = true;
   #isFirst = true;
+  /** Whether the last message said that the filter waits for its first search. */
+  #isSearching = false;
   #isOver = false;
   #nap = new AbortController();
 
@@ -59,16 +61,13 @@ export class Viewer {
 
   /** The next part of the stream, as soon as there is one; `null` after the end. */
   async next(): Promise<string | null> {
-    if (!this.#isDue) await this.#sleep(SILENCE_MS);
+    if (!this.#isDue) await this.#sleep(this.#isSearching ? SEARCHING_MS : SILENCE_MS);
     if (this.#isOver) return null;
-    if (!this.#isDue) return ': nothing has changed\n\n';
+    if (!this.#isDue && !this.#isSearching) return ': nothing has changed\n\n';
     const { board, serverNowMs } = this.#scene;
     const seen = board.view(this.filter, serverNowMs);
-    if (seen === undefined) {
-      await this.#sleep(ASK_AGAIN_MS);
-      return ': the filter waits for its first search\n\n';
-    }
     this.#isDue = false;
+    this.#isSearching = seen === undefined;
     const retry = this.#isFirst ? `retry: ${String(RETRY_MS)}\n` : '';
     this.#isFirst = false;
     return `${retry}data: ${JSON.stringify(this.#message(seen))}\n\n`;
@@ -81,14 +80,20 @@ export class Viewer {
     await sleepUntil(clock, clock.nowMs() + ms, this.#nap.signal);
   }
 
-  #message({ view: { locks, elections, jobs }, ageMs }: Aged<View>): BoardMessage {
+  #message(seen: Aged<View> | undefined): BoardMessage {
     const { board, rate, state, why, mayRevoke, serverNowMs } = this.#scene;
     return {
       ...{ state, why, mayRevoke },
       now: Math.round(serverNowMs),
-      ageMs: Math.round(ageMs),
       totals: board.totals,
       handOvers: rate.seconds,
+      found: seen === undefined ? undefined : this.#changeTo(seen),
+    };
+  }
+
+  #changeTo({ view: { locks, elections, jobs }, ageMs }: Aged<View>): Found {
+    return {
+      ageMs: Math.round(ageMs),
       locks: this.#locks.changeTo(locks),
       elections: this.#elections.changeTo(elections),
       jobs: this.#jobs.changeTo(jobs),

@@ -84,19 +84,25 @@ export interface ListChange<R extends Row> {
  */
 export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
 
-/** What the server sends to the page: the state, the totals, and the rows that are new or have changed. */
+/** What the server sends to the page: the state, the totals, and what has changed of the rows that match the filter. */
 export interface BoardMessage {
   readonly state: BoardState;
   /** Why the state is `polling`; absent in every other state. */
   readonly why?: string | undefined;
   /** The estimated time of the MongoDB server when the message was made. */
   readonly now: number;
-  /** How long ago the rows were searched, in ms; 0 if nothing has changed since. */
-  readonly ageMs: number;
   readonly mayRevoke: boolean;
   readonly totals: Totals;
   /** The number of hand-overs in each of the last 60 seconds, the oldest first. */
   readonly handOvers: readonly number[];
+  /** Absent while the filter waits for its first search. */
+  readonly found?: Found | undefined;
+}
+
+/** What has changed of the rows that match the filter. The first one of a connection has all that are shown. */
+export interface Found {
+  /** How long ago the rows were searched, in ms; 0 if nothing has changed since. */
+  readonly ageMs: number;
   readonly locks: ListChange<LockRow>;
   readonly elections: ListChange<LockRow>;
   readonly jobs: ListChange<JobRow>;

@@ -20,9 +20,10 @@ function addressOf(path: string, more: Readonly<Record<string, string>> = {}): s
   return `${base}${path}${text === '' ? '' : `?${text}`}`;
 }
 
-/** What the page does with the events. The first message of each connection has everything that is shown. */
+/** What the page does with the events. */
 export interface Listener {
-  received(message: BoardMessage, isFirst: boolean): void;
+  /** @param isWhole - Whether the message is the first one of its connection with rows: it has all that are shown. */
+  received(message: BoardMessage, isWhole: boolean): void;
   /** There is no connection to the server of the page. The page connects again by itself. */
   disconnected(): void;
 }
@@ -51,15 +52,17 @@ export class Connection {
     this.#hasAnswered = false;
     const source = new EventSource(addressOf('events', filter === '' ? {} : { filter }));
     this.#source = source;
-    let isFirst = true;
+    let hasRows = false;
     source.onopen = () => {
-      isFirst = true;
+      hasRows = false;
     };
     source.onmessage = ({ data }: MessageEvent<string>) => {
       if (source !== this.#source) return;
       this.#answered();
-      this.#listener.received(JSON.parse(data) as BoardMessage, isFirst);
-      isFirst = false;
+      const message = JSON.parse(data) as BoardMessage;
+      const isWhole = !hasRows && message.found !== undefined;
+      hasRows ||= isWhole;
+      this.#listener.received(message, isWhole);
     };
     source.onerror = () => {
       if (source !== this.#source) return;

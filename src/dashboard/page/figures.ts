@@ -1,4 +1,4 @@
-import type { Totals } from '../wire.js';
+import type { BoardState, Totals } from '../wire.js';
 import { make, write } from './elements.js';
 import { Sparkline } from './sparkline.js';
 import { count } from './times.js';
@@ -21,17 +21,19 @@ export class Figures {
     }
   }
 
-  /** @param isCounting - False without a change stream: hand-overs and losses are then not counted. */
-  show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[], isCounting: boolean): void {
+  /** Shows a dash for a figure that does not follow the store in this state. */
+  show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[], state: BoardState): void {
+    const isCounting = state === 'live';
+    const isCurrent = isCounting || state === 'polling';
     const last = handOvers.slice(-AVERAGED_S);
     const rate = last.reduce((sum, value) => sum + value, 0) / Math.max(1, last.length);
-    this.#show('Locks', count(locks));
-    this.#show('Held', count(held));
-    this.#show('Waiting', count(waiting));
+    this.#show('Locks', isCurrent ? count(locks) : '–');
+    this.#show('Held', isCurrent ? count(held) : '–');
+    this.#show('Waiting', isCurrent ? count(waiting) : '–');
     this.#show('Hand-overs a second', isCounting ? rate.toFixed(1) : '–');
     this.#show('Leases lost', isCounting ? count(losses) : '–');
-    this.#values.get('Leases lost')?.classList.toggle('bad', losses > 0);
-    this.#sparkline.show(handOvers);
+    this.#values.get('Leases lost')?.classList.toggle('bad', isCounting && losses > 0);
+    this.#sparkline.show(isCounting ? handOvers : []);
   }
 
   #show(name: string, text: string): void {

@@ -15,6 +15,14 @@ export interface RowView<R extends Row> {
   tick(now: Now): void;
 }
 
+/** What the page knows of the rows that match the filter. */
+export interface Knowledge {
+  /** Whether the filter waits for its first search. The rows are then those from before. */
+  readonly isSearching: boolean;
+  /** Whether the rows do not follow the store. An empty list then does not mean that nothing is stored. */
+  readonly isOutdated: boolean;
+}
+
 /** The properties in which the lists differ. */
 export interface ListKind<R extends Row> {
   /** The id of the list's section. */
@@ -84,7 +92,7 @@ export class List<R extends Row> {
   }
 
   /** Puts the rows in order, and shows the ages and times left. */
-  render(now: Now, filter: string): void {
+  render(now: Now, filter: string, { isSearching, isOutdated }: Knowledge): void {
     const isStill = !this.#mustArrange && this.#isStill;
     this.#mustArrange = false;
     this.#arrange(isStill);
@@ -93,9 +101,11 @@ export class List<R extends Row> {
     }
     const shown = this.#order.length;
     this.#table.hidden = shown === 0;
-    this.#empty.hidden = shown > 0;
+    this.#empty.hidden = shown > 0 || isOutdated;
     if (shown === 0) this.#showEmpty(filter);
-    write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
+    if (isSearching)
+      write(this.#note, `searching${shown > 0 && isOld(now) ? `, rows from ${span(now.ageMs)} ago` : ''}`);
+    else write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
   }
 
   #noteOf(shown: number, filter: string, isStill: boolean, now: Now): string {

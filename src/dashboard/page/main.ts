@@ -1,6 +1,6 @@
 // The page of the dashboard. It shows what the server sends. The server filters, sorts and counts the locks.
 
-import type { BoardMessage, JobRow, LockRow } from '../wire.js';
+import type { BoardMessage, BoardState, JobRow, LockRow } from '../wire.js';
 import { Connection, postRevocation } from './connection.js';
 import { elementOf, make, plain, write } from './elements.js';
 import { Figures } from './figures.js';
@@ -20,7 +20,7 @@ const SUMMARY_MS = 15_000;
 /** How long the user must not have typed before the filter is applied, in ms. */
 const FILTER_MS = 150;
 
-const STATES: Readonly<Record<BoardMessage['state'], string>> = {
+const STATES: Readonly<Record<BoardState, string>> = {
   connecting: 'connecting',
   live: 'live',
   polling: 'polling',
@@ -28,7 +28,7 @@ const STATES: Readonly<Record<BoardMessage['state'], string>> = {
 };
 
 const filterInput = elementOf('filter') as HTMLInputElement;
-const state = elementOf('state');
+const stateText = elementOf('state');
 const summary = elementOf('summary');
 const notice = elementOf('notice');
 const figures = new Figures(elementOf('figures'));
@@ -36,6 +36,11 @@ const figures = new Figures(elementOf('figures'));
 let mayRevoke = false;
 let aheadMs = 0;
 let latest: BoardMessage | undefined;
+/** The state of the latest message; `unavailable` while there is no connection to the server of the page. */
+let state: BoardState = 'connecting';
+let isSearching = false;
+/** The age of the rows when they were received, in ms. */
+let foundAgeMs = 0;
 let isDrawing = false;
 let summarizedAtMs = -Infinity;
 let drawnAtMs = -Infinity;
@@ -96,14 +101,15 @@ const jobs = new List<JobRow>({
 
 function draw(): void {
   isDrawing = false;
-  if (latest === undefined) return;
   drawnAtMs = performance.now();
-  const ageMs = latest.ageMs + drawnAtMs - (outdatedSinceMs ?? drawnAtMs);
+  summarize();
+  if (latest === undefined) return;
+  const ageMs = foundAgeMs + drawnAtMs - (outdatedSinceMs ?? drawnAtMs);
   const now = { ms: drawnAtMs + aheadMs, ageMs };
   const filter = filterInput.value.trim();
-  for (const list of [locks, elections, jobs]) list.render(now, filter);
-  figures.show(latest.totals, latest.handOvers, latest.state !== 'polling');
-  summarize(latest);
+  const isOutdated = outdatedSinceMs !== undefined;
+  for (const list of [locks, elections, jobs]) list.render(now, filter, { isSearching, isOutdated });
+  figures.show(latest.totals, latest.handOvers, state);
 }
 
 function drawSoon(): void {
@@ -112,32 +118,42 @@ function drawSoon(): void {
   requestAnimationFrame(draw);
 }
 
-function showState(shown: BoardMessage['state'], why = ''): void {
-  if (shown === 'live' || shown === 'polling') outdatedSinceMs = undefined;
-  else outdatedSinceMs ??= performance.now();
-  state.dataset['state'] = shown;
-  write(state, STATES[shown]);
-  state.title = plain(why);
+function become(next: BoardState, why = ''): void {
+  state = next;
+  if (isSearching || !isCurrent()) outdatedSinceMs ??= performance.now();
+  else outdatedSinceMs = undefined;
+  stateText.dataset['state'] = state;
+  write(stateText, STATES[state]);
+  stateText.title = plain(why);
+  drawSoon();
 }
 
+/** Whether the totals follow the store. */
+const isCurrent = (): boolean => state === 'live' || state === 'polling';
+
 /**
- * Writes the summary for screen readers, which could not follow every change: at once if the state is new, otherwise at
- * most every `SUMMARY_MS`. The state `connecting` is never written.
+ * Writes the summary for screen readers, which could not follow every change: at once if the state is new or a search
+ * begins or ends, otherwise at most every `SUMMARY_MS`. The state `connecting` is never written.
  */
-function summarize({ totals, state: now, why }: BoardMessage): void {
-  const isNews = summary.dataset['state'] !== now;
-  if (now === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
+function summarize(): void {
+  const news = `${STATES[state]}${isSearching ? ', searching' : ''}`;
+  const isNews = summary.dataset['news'] !== news;
+  if (state === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
   summarizedAtMs = performance.now();
-  summary.dataset['state'] = now;
-  const polling = now === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
-  const losses = now === 'polling' ? 'losses not counted' : counted(totals.losses, 'loss', 'losses');
+  summary.dataset['news'] = news;
+  write(summary, latest === undefined || !isCurrent() ? news : `${news}: ${inWords(latest)}`);
+}
+
+function inWords({ totals, why }: BoardMessage): string {
+  const polling = state === 'polling' ? ` There is no change stream: ${plain(why ?? '')}.` : '';
+  const losses = state === 'polling' ? 'losses not counted' : counted(totals.losses, 'loss', 'losses');
   const parts = [
     counted(totals.locks, 'lock'),
     `${count(totals.held)} held`,
     counted(totals.waiting, 'waiter'),
     losses,
   ];
-  write(summary, `${STATES[now]}: ${parts.join(', ')}.${polling}`);
+  return `${parts.join(', ')}.${polling}`;
 }
 
 const connection = new Connection({
@@ -145,16 +161,18 @@ const connection = new Connection({
     latest = message;
     mayRevoke = message.mayRevoke;
     aheadMs = message.now - performance.now();
-    showState(message.state, message.why);
-    locks.receive(message.locks, isWhole);
-    elections.receive(message.elections, isWhole);
-    jobs.receive(message.jobs, isWhole);
-    drawSoon();
+    const { found } = message;
+    isSearching = found === undefined;
+    if (found !== undefined) {
+      foundAgeMs = found.ageMs;
+      locks.receive(found.locks, isWhole);
+      elections.receive(found.elections, isWhole);
+      jobs.receive(found.jobs, isWhole);
+    }
+    become(message.state, message.why);
   },
   disconnected: () => {
-    showState('unavailable', 'the server of this page does not answer');
-    delete summary.dataset['state'];
-    write(summary, STATES.unavailable);
+    become('unavailable', 'the server of this page does not answer');
   },
 });
 

@@ -75,9 +75,11 @@ export class EventReader implements AsyncDisposable {
 
   #receive(message: BoardMessage): void {
     this.messages.push(message);
-    this.locks.receive(message.locks);
-    this.elections.receive(message.elections);
-    this.jobs.receive(message.jobs);
+    const { found } = message;
+    if (found === undefined) return;
+    this.locks.receive(found.locks);
+    this.elections.receive(found.elections);
+    this.jobs.receive(found.jobs);
   }
 }
 

@@ -75,7 +75,7 @@ describe('the events of a dashboard', () => {
     const lock = await locks.acquireMutex('x');
     await viewer.until('it was extended twice', ({ messages }) => {
       const ends = messages.flatMap((each) =>
-        each.locks.rows.flatMap(({ holders }) => holders.map(({ until }) => until)),
+        (each.found?.locks.rows ?? []).flatMap(({ holders }) => holders.map(({ until }) => until)),
       );
       return new Set(ends).size >= 3;
     });

@@ -11,6 +11,7 @@ import { eventually, later } from '../../../lab/patience.js';
 import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
 import { ownDatabase } from '../../support/test-provider.js';
 import { viewPage } from './viewed-page.js';
+import { withoutSearches } from './without-searches.js';
 
 const WIDTHS = [400, 1_280, 3_840];
 
@@ -158,8 +159,11 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     };
     const totals = { locks: 1, elections: 0, jobs: 0, held: 1, waiting: 0, losses: 0 };
     const message: BoardMessage = {
-      ...{ state: 'live', now: 1e12, ageMs: 60_000, mayRevoke: false, totals, handOvers: [] },
-      ...{ locks: { matching: 1, order: [1], rows: [row as LockRow] }, elections: none, jobs: none },
+      ...{ state: 'live', now: 1e12, mayRevoke: false, totals, handOvers: [] },
+      found: {
+        ...{ ageMs: 60_000, locks: { matching: 1, order: [1], rows: [row as LockRow] } },
+        ...{ elections: none, jobs: none },
+      },
     };
     const body = `retry: 600000\ndata: ${JSON.stringify(message)}\n\n`;
     await viewer.page.route(/\/events/, (route) => route.fulfill({ contentType: 'text/event-stream', body }));
@@ -183,8 +187,12 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await viewer.untilState('live');
     const held = await locks.acquireMutex('before');
     await viewer.untilNames((names) => names.join() === 'before');
+    expect((await viewer.figures()).slice(0, 4)).toEqual(['1', '1', '0', '0.0']);
     set.stop();
     await viewer.untilState('unavailable, reconnecting');
+    await eventually('no figure seems current', async (see) =>
+      see(await viewer.figures()).every((text) => text === '–'),
+    );
     await eventually('the age of the rows is shown', async (see) =>
       (see(await viewer.page.locator('#locks .note').textContent()) ?? '').endsWith(' old'),
     );
@@ -197,6 +205,38 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     expect(viewer.complaints).toEqual([]);
   });
 
+  it('says that a filter waits for its first search, and shows changes of the state meanwhile', async () => {
+    const set = new MemoryReplicaSet({ seed: 8 });
+    whenTestEnds(() => set.close());
+    const locks = new LockProvider(set.db('app'), { storeTimeoutMs: 500 });
+    for (const event of ['storeError', 'lost'] as const) locks.on(event, () => undefined);
+    whenTestEnds(() => locks.close({ drainMs: 0 }));
+    for (const name of ['one', 'two']) await (await locks.acquireMutex(name)).release();
+    const viewer = await viewPage(browser, locks);
+    const note = viewer.page.locator('#locks .note');
+    await viewer.untilNames((names) => names.join() === 'one,two');
+    const goOn = withoutSearches();
+    await viewer.page.locator('#filter').fill('one');
+    await eventually('the page says so', async (see) => see(await note.textContent()) === 'searching');
+    await viewer.untilState('live');
+    set.stop();
+    await viewer.untilState('unavailable, reconnecting');
+    await eventually('the rows have an age', async (see) =>
+      /^searching, rows from \S+ ago$/.test(see(await note.textContent()) ?? ''),
+    );
+    set.start();
+    await viewer.untilState('live');
+    await viewer.page.reload();
+    await eventually('the page says so again', async (see) => see(await note.textContent()) === 'searching');
+    expect(await viewer.page.locator('#locks .empty').isVisible()).toBe(false);
+    goOn();
+    await viewer.untilNames((names) => names.join() === 'one,two');
+    await eventually('the note is as before', async (see) =>
+      (see(await note.textContent()) ?? '').startsWith('2, '),
+    );
+    expect(viewer.complaints).toEqual([]);
+  });
+
   it('says that its own server is unavailable, and goes on when it is back', async () => {
     const set = new MemoryReplicaSet({ seed: 4 });
     whenTestEnds(() => set.close());
@@ -206,6 +246,9 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await viewer.untilState('live');
     await viewer.server[Symbol.asyncDispose]();
     await viewer.untilState('unavailable, reconnecting');
+    await eventually('no figure seems current', async (see) =>
+      see(await viewer.figures()).every((text) => text === '–'),
+    );
     const port = Number(new URL(viewer.server.url).port);
     untilTestEnds(await startWebServer({ host: '127.0.0.1', port }, dashboard(locks)));
     await (await locks.acquireMutex('after')).release();

@@ -39,6 +39,11 @@ export class ViewedPage {
     return Object.fromEntries(await Promise.all(pairs)) as Readonly<Record<string, string>>;
   }
 
+  /** The totals at the top, from left to right. */
+  async figures(): Promise<readonly string[]> {
+    return await this.page.locator('#figures dd').allTextContents();
+  }
+
   async untilState(text: string): Promise<void> {
     await eventually(
       `the page says ${text}`,
