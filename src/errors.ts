@@ -9,7 +9,6 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
  * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
  * store, or an `AggregateError` for several stores.
- *
  * `untilElected` also throws this error, and withdraws nothing: the candidate still stands for election.
  */
 export class AcquireTimeoutError extends LeaseholdError {
@@ -85,10 +84,7 @@ const LOSSES: Readonly<Record<LossCause, string>> = {
   revoked: 'it was revoked',
 };
 
-/**
- * The lock is not held any more. Stop the work that the lock protects. `assertHeld` also throws this error, with `why`
- * `expired`, if the process was suspended and the server has not confirmed the hold since.
- */
+/** The lock is not held any more, or `assertHeld` found the hold doubtful. Stop the work that the lock protects. */
 export class LockLostError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_LOST';
@@ -260,9 +256,7 @@ export class StoreUnavailableError extends LeaseholdError {
   }
 }
 
-/**
- * The server or the configuration of the client lacks something that this library needs, or the collection is capped.
- */
+/** The server or the client's configuration lacks what this library needs, or the collection is capped. */
 export class UnsupportedServerError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'UNSUPPORTED_SERVER';

@@ -15,8 +15,10 @@ export const SIMULATED_FILES: readonly string[] = [
   'behaviour/{options/negative-zero,provider/abort-listeners,provider/warnings,store/whole-read}.test.ts',
 ];
 
-/** Those of them that the quick run leaves out in memory, too: it runs the same suites with change streams. */
+/** Those of them that the quick run leaves out in memory, too: each suite in them also runs in a file that it has. */
 export const LONG_SIMULATED_FILES: readonly string[] = [
+  'behaviour/conformance/{kept-composite-of-two,kept-semaphore-of-one}.change-stream.test.ts',
+  'behaviour/conformance/semaphore-with-one-left.change-stream.test.ts',
   'behaviour/conformance/{composite-of-two,kept-*,semaphore-of-one}.polling.test.ts',
-  'behaviour/conformance/{semaphore-with-one-left,upgradeable-read,write-lock}.polling.test.ts',
+  'behaviour/conformance/{semaphore,semaphore-with-one-left,upgradeable-read,write-lock}.polling.test.ts',
 ];
