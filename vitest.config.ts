@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 
 import { defineConfig } from 'vitest/config';
 
+import { DATA_PARENT_VARIABLE, folderInMemory } from './lab/mongo-server/data-parent.js';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
 import { SEPARATE_FILES } from './test/support/separate-files.js';
@@ -16,6 +17,9 @@ const below = (patterns: readonly string[]): string[] => patterns.map((pattern) 
 /** `--mode long` is the long run; see test/support/breadth.ts. */
 export default defineConfig(({ mode }) => {
   const breadth = breadthOf(mode === 'long' ? mode : process.env[BREADTH_VARIABLE]);
+  // The servers of the long run, like those of an application, write to a disk.
+  const inMemory = breadth === 'quick' ? folderInMemory() : undefined;
+  if (inMemory !== undefined) process.env[DATA_PARENT_VARIABLE] ??= inMemory;
   const leftOut = breadth === 'long' ? [] : below(LONG_FILES);
   const leftOutInMemory = breadth === 'long' ? [] : below(LONG_SIMULATED_FILES);
   const processors = Math.min(4, availableParallelism());
@@ -35,7 +39,7 @@ export default defineConfig(({ mode }) => {
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
   // The files of the quick run mostly wait. Those of the long run each load the library anew.
-  const filesEach = breadth === 'long' ? 2 : 3;
+  const filesEach = breadth === 'long' ? 2 : 4;
   const waiting = { maxWorkers: filesEach * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
     test: {

@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { copyFile, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { dataParent } from '../mongo-server/data-parent.js';
 import { endWithThisProcess } from '../processes/end-with-this-process.js';
 import type { ControlledMember } from './fault-member.js';
 import type { MongodProcess } from './mongod-process.js';
 
 /** The folders and processes of a cluster: gone when it is over, also if this process ends before. */
 export class Ground {
-  readonly folder: string = mkdtempSync(join(tmpdir(), 'leasehold-faults-'));
+  readonly folder: string = mkdtempSync(join(dataParent(), 'leasehold-faults-'));
   readonly #parents: readonly (string | undefined)[];
   readonly #folders: string[] = [this.folder];
   readonly #mongods: MongodProcess[] = [];

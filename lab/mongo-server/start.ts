@@ -1,8 +1,12 @@
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+
 import { MongoClient } from 'mongodb';
 import { MongoMemoryReplSet, MongoMemoryServer } from 'mongodb-memory-server';
 
 import { eventually } from '../patience.js';
 import type { See } from '../patience.js';
+import { dataParent } from './data-parent.js';
 import { findBinary } from './find-binary.js';
 import { killMember, type Member, watchMember } from './members.js';
 import type { MongodBinary, Say } from './mongod-binary.js';
@@ -43,9 +47,10 @@ const electionTimeoutMs = 2000;
 export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<MongoServer> {
   const count = options.members ?? 1;
   const binary = await findBinary(options.say ?? console.log);
+  const dataFolders = await Promise.all(Array.from({ length: count }, newDataFolder));
   const set = new MongoMemoryReplSet({
     binary: asSystemBinary(binary),
-    instanceOpts: Array.from({ length: count }, () => ({ launchTimeout: launchTimeoutMs })),
+    instanceOpts: dataFolders.map((dbPath) => ({ dbPath, launchTimeout: launchTimeoutMs })),
     replSet: {
       name: setName,
       count,
@@ -71,11 +76,19 @@ export async function startStandalone(options: MongodOptions = {}): Promise<Mong
   const binary = await findBinary(options.say ?? console.log);
   const server = new MongoMemoryServer({
     binary: asSystemBinary(binary),
-    instance: { ip, storageEngine, args: mongodArguments(options), launchTimeout: launchTimeoutMs },
+    instance: {
+      ip,
+      storageEngine,
+      args: mongodArguments(options),
+      dbPath: await newDataFolder(),
+      launchTimeout: launchTimeoutMs,
+    },
   });
   await server.start();
   return present(binary, 'standalone', [server], '', server);
 }
+
+const newDataFolder = (): Promise<string> => mkdtemp(join(dataParent(), 'leasehold-data-'));
 
 /** Naming the version that it truly has keeps mongodb-memory-server from warning about another one. */
 function asSystemBinary(binary: MongodBinary): { systemBinary: string; version: string } {
