@@ -12,8 +12,9 @@ export interface Chance {
    * Returns 24 hexadecimal digits that are practically unique: 72 random bits, and a number of 24 bits that counts the
    * calls.
    *
-   * Two results of one turn of the event loop differ in that number: no turn makes 2^24 calls, because each call takes
-   * memory. The results of two turns or of two programs differ unless their random bits are equal.
+   * Two results of one turn of the event loop differ in that number, which repeats only after 2^24 results. Each result
+   * is the id of an attempt whose objects stay in memory beyond the turn, so one turn cannot begin 2^24 attempts. The
+   * results of two turns or of two programs differ unless their random bits are equal.
    */
   unique(): string;
 

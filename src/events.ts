@@ -97,8 +97,8 @@ export interface ReleaseRequestedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
   /**
-   * The provider that revoked the hold: its process id, after its label if it has one. `undefined` if the holder's own
-   * provider closes, or if the document does not show the revoker.
+   * The provider that revoked the hold: `label (process id)`, or the process id alone if the provider has no label.
+   * `undefined` if the holder's own provider closes, or if the document does not show the revoker.
    */
   readonly by?: string | undefined;
   /** The reason for the revocation, if one was given. */

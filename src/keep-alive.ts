@@ -11,7 +11,7 @@ const noCalls = (): AwaitedCalls => ({ count: 0, ticking: undefined });
 /** `undefined` while every known clock has stopped for good: no timer fires, so no call keeps the process alive. */
 let awaited: AwaitedCalls | undefined = noCalls();
 
-/** How many of the known clocks have not stopped. */
+/** How many of the clocks that `goBy` has made known have not stopped for good. */
 let running = 0;
 const known = new WeakSet<AbortSignal>();
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Folder `cli`: the command line. Each command is one file over the public API of the library.
+// Folder `cli`: the command line, a program over the public API of the library. Each command begins in a file of its
+// own name, which `program.ts` loads when the command is called.
 
 import { readFileSync } from 'node:fs';
 

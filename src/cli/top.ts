@@ -74,8 +74,8 @@ async function frame(session: Session, prefix: string | undefined): Promise<Line
 }
 
 /**
- * All locks, those with more waiters first. Among locks with equally many waiters, held locks come before free ones.
- * The rest of the order is by name.
+ * All locks whose names begin with the prefix, or all locks without a prefix. Locks with more waiters come first; then
+ * held locks come before free ones; the rest of the order is by name.
  */
 async function busiest({ locks }: Session, prefix: string | undefined): Promise<readonly LockSnapshot[]> {
   const all: LockSnapshot[] = [];

@@ -25,7 +25,10 @@ const PAUSES_PER_READ = 3;
 /** The longest pause after a read with a change stream, in ms. A read of very many locks leads to this pause. */
 const MAX_PAUSE_MS = 3_000;
 
-/** The last part of a pause, in ms. In this part, the changes that the server has collected arrive. */
+/**
+ * With a change stream, the feed holds the stream back during a pause, and the server collects the changes. The feed
+ * lets the stream go on this long before the next read is due, in ms, so that the collected changes arrive in time.
+ */
 const COLLECT_MS = 50;
 
 /** How often the board is searched for leases and places whose expiry has passed, in ms. No event reports an expiry. */

@@ -88,8 +88,9 @@ function jobRows({ name: election, snapshot, claims }: StoredLock): readonly Sto
     name,
     election,
     last: run === undefined ? null : lastRun(run, term),
-    // A claim that only records missed instants leaves the last run stored. So the run may be for an earlier instant
-    // than the claim.
+    // A claim that only records missed instants leaves the last run stored, so the run may be for an earlier instant
+    // than the claim. Then the claimed instant was missed, and the run's `next` is shown only if it is after that
+    // instant.
     next: nextOf(run, instant),
     missed: run?.instant.getTime() === instant.getTime() ? null : instant.getTime(),
   }));

@@ -38,8 +38,8 @@ export interface PrimitiveOptions {
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
-   * another process by at most `passes` holds of this provider. Such passes begin only within `keepMs` after this
-   * provider has the seat and knows of a waiter. The count starts anew after another process has had the seat. A
+   * another process by at most `passes` holds of this provider. They begin only during the `keepMs` that start when
+   * this provider has the seat and knows of a waiter. The count starts anew after another process has had the seat. A
    * reader-writer lock refuses a value above 0, because readers share a kept read only until a writer or an upgrade
    * waits.
    */

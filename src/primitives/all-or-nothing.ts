@@ -110,7 +110,8 @@ class Round {
   }
 
   /**
-   * Releases all locks at once. The wait for the releases is bounded. After it, the releases go on in the background.
+   * Releases all locks at once, and waits for the releases up to a bound. What is not released by then is released in
+   * the background, also a lock whose try is granted later.
    */
   async giveBack(): Promise<void> {
     this.end();

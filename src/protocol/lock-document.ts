@@ -110,8 +110,8 @@ export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number 
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * The part of `leftMs` on which the holder may rely, in ms. A leader may not rely on the last `transitionMs` of its
- * lease: they are the transition of the election. The result may be negative.
+ * `leftMs` without the transition of the election: the last `transitionMs` of a leader's lease, in ms, on which the
+ * leader may not rely. The clock allowance is not taken off yet (`deadlineBefore`). The result may be negative.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;

@@ -143,8 +143,8 @@ export interface Uncontended {
   /** The projection of the seat fields. It shows only the first lease of a list. */
   readonly fields: Fields;
   /**
-   * Whether the lock has exactly one lease, and one of these attempts has it. Whatever is stored, this expression
-   * raises no error.
+   * Whether one of these attempts has the only lease of the lock; in a reader-writer lock, also that no writer waits.
+   * Whatever is stored, this expression raises no error.
    */
   heldByOneOf(ids: readonly Expression[]): Expression;
   /** The id of the only lease. `token` and `expiresAt` are of the same lease. */

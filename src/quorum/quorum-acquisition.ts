@@ -171,8 +171,9 @@ export class QuorumAcquisition {
   }
 
   /**
-   * Reports a timeout as an event, and returns a function that makes the error. The facts for the error are read now,
-   * because they change when the rounds end.
+   * Returns a function that makes the error of the failed request. Before an `AcquireTimeoutError` of a request with a
+   * timeout, also reports the event `timeout`. The facts for the error are read now, because they change when the
+   * rounds end.
    */
   #reportFailure(): () => LeaseholdError {
     const { clock, majority, stores, report } = this.#quorum;
@@ -184,7 +185,7 @@ export class QuorumAcquisition {
     }
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
     if (this.#limits.timeoutMs > 0) {
-      // The request has one attempt per store, each with an id of its own. None of these ids names the request, so the
+      // Each try at a store is an attempt with an id of its own. None of these ids names the whole request, so the
       // event gets a new id.
       report('timeout', { lockName: name, kind, id: newAttemptId(clock), waitedMs });
     }
@@ -280,7 +281,10 @@ export class QuorumAcquisition {
     return Math.max(0, ...counts.values()) >= this.#quorum.majority;
   }
 
-  /** After a busy gate: whether the gate is free now. Otherwise: whether a majority of the stores is free now. */
+  /**
+   * After a busy gate: whether the gate is free now, and any store that a late answer of an earlier round showed as
+   * busy. Otherwise: whether a majority of the stores is free now.
+   */
   #mayBeFree(): boolean {
     const { majority, health, stores } = this.#quorum;
     if (this.#rounds.obstacles.isGateBusy) return [...(this.#awaited?.keys() ?? [])].every(this.#isFree);

@@ -26,17 +26,18 @@ export interface HoldIdentity {
  * One hold of a quorum: a seat in each of more than half of all stores. The members of the hold are the stores in which
  * the hold has a seat.
  *
- * - `held`: a majority of all stores has a seat that can be relied on. A store whose seat is lost is no member any
- *   more. Every third of a lease, that store is asked for another seat.
+ * - `held`: a majority of all stores are members. After a suspension, the seats may be doubtful: the hold goes on, but
+ *   cannot be relied on until a majority of the stores has confirmed its seats. A store whose seat is lost is no member
+ *   any more. Every third of a lease, that store is asked for another seat.
  * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show this without any reply.
  *   Final.
  * - `released`: the owner has released the hold. Final.
  *
  * A seat that is granted after the end of the hold is released.
  *
- * **The token** is the highest token of the seats with which the hold begins. Before the hold begins, the store of
- * each of these seats raises its fence to this token, while the seat is held. So tokens strictly rise from hold to
- * hold if the holds exclude each other (S3).
+ * **The token** is the highest token of the seats with which the hold begins. Before the hold begins, the store of each
+ * of these seats raises its fence to this token, while the seat is held. So tokens strictly rise from hold to hold if
+ * the holds exclude each other (S3).
  *
  * Proof: let hold A begin before hold B. A raised the fence in a majority of the stores, and B had seats in a majority
  * when B began. Some store is in both majorities. In this store, A had the seat when A raised the fence, and B had the

@@ -29,7 +29,7 @@ export interface AskedStore {
   readonly store: Store;
   /** The answer in this round; `undefined` until it comes. */
   answer: StoreAnswer | undefined;
-  /** The latest answer in any round. */
+  /** The latest answer so far, also one between two rounds. A new round does not clear it. */
   lastAnswer: StoreAnswer | undefined;
   inFlight: Promise<StoreSeat> | undefined;
   /**

@@ -54,9 +54,9 @@ export class StoreHealth {
   }
 
   /**
-   * Waits for the end of a probe that is going on, and then sends one try to the store. Sends nothing if the store is
-   * still silent after the probe. A seat that is granted after its request or hold has ended is still the result of
-   * this call, and the caller has to release it.
+   * Waits for the end of a probe that is going on, and then sends one try to the store. If the store is still silent
+   * after the probe, sends nothing and rejects with the trouble of the probe. A seat that is granted after its request
+   * or hold has ended is still the result of this call, and the caller has to release it.
    *
    * @param throwIfOver - Called after the probe. If it throws, nothing is sent.
    */

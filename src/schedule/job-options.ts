@@ -27,7 +27,8 @@ export interface JobOptions {
   /**
    * Does the work of one run; if it returns a promise, the run lasts until the promise settles. An error is a `failed`
    * event, and the schedule continues. A run that returns is `completed`, also if it returns because its signal has
-   * aborted. So a run that breaks off should throw, for example `signal.reason`, to be reported as `failed`.
+   * aborted, unless it was already reported as `failed` (`maxRunMs`). So a run that breaks off should throw, for
+   * example `signal.reason`, to be reported as `failed`.
    */
   run: (run: JobRun) => unknown;
   /**

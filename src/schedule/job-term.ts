@@ -182,8 +182,9 @@ export class JobTerm {
   }
 
   /**
-   * A run out of turn does not move the instants of a fixed rate or a cron expression. If the job has no claim yet,
-   * the claim of the run stores the first instant of the schedule, from which a fixed rate counts.
+   * Claims the present time for a requested run, and runs it. Such a run does not move the instants of a fixed rate or
+   * a cron expression. If the job has no claim yet, the claim of the run stores the first instant of the schedule, from
+   * which a fixed rate counts.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;

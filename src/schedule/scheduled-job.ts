@@ -53,8 +53,9 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   /** Whether `start` was called after the last `stop`. */
   #isWanted = false;
   /**
-   * The last claim of the job when this process last read it. `null`: there was no claim. `undefined`: not read yet, or
-   * the job has a fixed delay.
+   * The last claim of the job, as `#readSeries` last read it. It may be old, because terms read and make claims without
+   * noting them here; the instants of the series follow from any claim. `null`: there was no claim. `undefined`: not
+   * read yet, or the job has a fixed delay.
    */
   #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */

@@ -1,8 +1,8 @@
 import type { BoardMessage } from '../wire.js';
 
 /**
- * The pause after the server has refused a connection, in ms. If a connection breaks, the browser itself connects
- * again.
+ * The pause before the page connects again after the server has refused a connection, in ms: the browser gives up then.
+ * After a connection that broke, the browser itself connects again.
  */
 const AGAIN_MS = 2_000;
 

@@ -21,7 +21,10 @@ export interface Wanted {
    */
   readonly onReply?: ((reply: Reply) => void) | undefined;
   readonly onQueued?: (() => void) | undefined;
-  /** Called each time the outcome of the request is unknown and the call has not ended. A repeat follows a pause. */
+  /**
+   * Called each time the outcome of the request is unknown and the call has not ended. After a pause, the request is
+   * repeated if the call has still not ended.
+   */
   readonly onTrouble?: ((error: unknown) => void) | undefined;
 }
 

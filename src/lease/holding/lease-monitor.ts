@@ -15,9 +15,9 @@ const MAX_DOCUMENTS = 256;
 
 /**
  * A write of another client may wait for the end of a batch, so small batches are better. After a batch that took less
- * than `QUICK_BATCH_MS`, the next batch has at most `MIN_DOCUMENTS`, or more if all seats would otherwise need more
- * than about `FEW_BATCHES` batches. After a slower batch, the next one has up to `MAX_DOCUMENTS`, so that there are few
- * batches and the last one is not late.
+ * than `QUICK_BATCH_MS`, the bound of the next batch is `MIN_DOCUMENTS` documents; it is higher, up to `MAX_DOCUMENTS`,
+ * if all seats would otherwise need more than about `FEW_BATCHES` batches. After a slower batch, the bound is
+ * `MAX_DOCUMENTS`, so that there are few batches and the last one is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;

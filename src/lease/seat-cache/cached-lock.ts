@@ -30,9 +30,9 @@ const TOKENS_OF_MANY_SEATS = 15;
  * The seats of one mutex or semaphore that this process keeps between its callers.
  *
  * Without the option `passes`, the process passes a seat on only while it knows that no other process waits. Each pass
- * takes the next token of the block. If the lock has one seat, callers that find the seat in use or requested queue in
- * this process, so that the server need not pass the seat between them. If the lock has several seats, another seat may
- * be free, so callers that find no idle seat ask the server.
+ * takes the next token of the block. If the lock has one seat, a caller that finds the seat in use, or already
+ * requested, joins a queue in this process, so that the server need not pass the seat between these callers. If the
+ * lock has several seats, another seat may be free, so a caller that finds no idle seat asks the server.
  *
  * When an attempt of another process has to wait behind a seat, its update names this process in the field `wake`. The
  * process then gives back idle seats at once, and seats in use at their release, and sends its callers to the server,

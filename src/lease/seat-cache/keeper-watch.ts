@@ -36,10 +36,11 @@ export interface KeeperSurroundings {
  * Finds out whether other requests wait for the seats that this process keeps.
  *
  * An open change stream costs the server processor time for every write of the whole replica set, so a process does not
- * listen for a seat that nobody uses. A keeper is *near*, and listens, until none of its kept seats has been used for
- * `wakeIdleMs` (at least a second). After that the keeper is *far*: it reads all its kept locks together once a second.
- * The keeper relies on each read for two seconds, so that the next caller of a kept seat need not ask the server. That
- * caller makes the keeper near again. A keeper of more than `MOST_READ` locks stays near.
+ * listen for a seat whose holds neither begin nor end. A keeper is *near*, and listens, until no hold of its kept seats
+ * has begun or ended for `wakeIdleMs` (at least a second), also during a long hold. After that the keeper is *far*: it
+ * reads all its kept locks together once a second. The keeper relies on each read for two seconds, so that the next
+ * caller of a kept seat need not ask the server. That caller makes the keeper near again. A keeper of more than
+ * `MOST_READ` locks stays near.
  *
  * A near keeper reads, too: once a second while its stream is opening, once after each opening, and before it becomes
  * far.

@@ -31,7 +31,9 @@ export class TurnWait implements Wait {
   #heard: Heard | undefined;
   #end!: (turn: Turn) => void;
 
-  /** @param onPlaced - Called after each reply that shows the attempt in the queue. */
+  /**
+   * @param onPlaced - Called after each reply that shows the attempt in the queue, or its upgrade as pending (place 0).
+   */
   constructor(
     { name, seats, id, terms, hasLease }: Waiting,
     onPlaced: (place: number, reply: Reply) => void,

@@ -29,6 +29,6 @@ export interface Wait extends Waiting {
   /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
-  /** Called after each reply that shows the attempt in the queue. */
+  /** Called after each reply that shows the attempt in the queue, or its upgrade as pending (place 0). */
   placed(place: number, reply: Reply): void;
 }

@@ -48,8 +48,9 @@ export interface UnmatchedWakeups {
   /** If this attempt has a lease, the process must ask the server about that lease. */
   onAskedToConfirm(id: string): void;
   /**
-   * The process must give back its kept seats of this lock: a request or an upgrade was not granted at once, or a new
-   * limit is exceeded.
+   * A request of another process, or an upgrade, was not granted at once, or more permits are held than a new limit
+   * allows. The process must give back its idle kept seats of this lock, and may pass on a seat in use only by bounded
+   * passes.
    */
   onOthersWait(name: string): void;
   /** Events may have been missed. */
@@ -159,7 +160,7 @@ export class WaitingRoom implements WakeListener {
     this.#waitEnded(wait, remember);
   }
 
-  /** Called when the reply to the attempt's own request showed the attempt in the queue. */
+  /** Called when the reply to the attempt's own request showed the attempt in the queue, or its upgrade as pending. */
   queued({ name, id }: Wait, place: Place, reply: Reply, sentAt: Moment): void {
     const lock = this.#locks.get(name);
     if (lock?.has(id) !== true) return;

@@ -30,7 +30,10 @@ const USUAL_IN_FLIGHT = 2;
 const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
 
-/** While statements wait, another group starts this long after the last start, beside the groups in flight. */
+/**
+ * If `USUAL_IN_FLIGHT` groups are in flight and statements wait, a further group starts this long after the last start,
+ * in ms, up to `MAX_IN_FLIGHT` groups.
+ */
 const SLOW_GROUP_MS = 50;
 
 /** The most groups in flight, slow ones included. Even a store that has stopped answering gets no more. */

@@ -43,7 +43,7 @@ export function toNumber(value: NumberValue): number {
 const isInteger = (value: Value | undefined): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint';
 
-/** The server checks each operand before it evaluates the next one. */
+/** `$add`. Evaluates the second operand only after the first has passed its check, as the server does. */
 const add = (operands: readonly Evaluation[]): Evaluation => {
   const [first = MISSING, second = MISSING] = operands;
   if (operands.length !== 2) return (at) => sumOf(operands, at);
