@@ -73,7 +73,10 @@ const WARNINGS: FailureWarnings<QuorumLockProviderEvents> = {
   ...PROVIDER_WARNINGS,
   storeError: {
     ...PROVIDER_WARNINGS.storeError,
-    message: (event) => `Store ${String(event.store)}: ${PROVIDER_WARNINGS.storeError.message(event)}`,
+    message: (event) => {
+      const message = PROVIDER_WARNINGS.storeError.message(event);
+      return message === null ? null : `Store ${String(event.store)}: ${message}`;
+    },
   },
 };
 
