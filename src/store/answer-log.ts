@@ -2,7 +2,10 @@ import type { Silence } from '../health.js';
 
 /** The last command whose outcome was unknown. */
 interface Failure {
-  /** The beginning of the silence: when the command that failed first was given to the store. */
+  /**
+   * The beginning of the silence: when the command that failed first was given to the store, or when the store last
+   * answered another command, whichever is later.
+   */
   readonly sinceMs: number;
   readonly atMs: number;
   readonly error: unknown;
@@ -46,7 +49,8 @@ export class AnswerLog {
    * @param askedAtMs - When the command was given to the store.
    */
   unanswered(askedAtMs: number, nowMs: number, error: unknown): void {
-    const sinceMs = this.#failureKnownAt(askedAtMs)?.sinceMs ?? askedAtMs;
+    const sinceMs =
+      this.#failureKnownAt(askedAtMs)?.sinceMs ?? Math.max(askedAtMs, this.#answeredAtMs ?? -Infinity);
     this.#failed = { sinceMs, atMs: nowMs, error };
   }
 

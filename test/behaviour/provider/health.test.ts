@@ -130,6 +130,23 @@ describe('the health of a provider', () => {
     ]);
   });
 
+  it('counts a silence from the last answer, if the store has answered another command meanwhile', async () => {
+    const [{ db, locks }] = two(72);
+    const answer = db.command.bind(db);
+    // The first command gets no answer, as if its connection alone were cut. Later ones are answered.
+    db.command = () => new Promise(() => undefined);
+    const asked = later(locks.inspect('a'));
+    await fleet.set.advance(100);
+    db.command = answer;
+    await fleet.set.advance(4_800);
+    await fleet.until(locks.inspect('b'));
+    expect(await rejection(fleet.until(asked))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await fleet.set.advance(100);
+    const { healthy, reasons, answeredMsAgo } = locks.health();
+    expect(answeredMsAgo).toBeLessThan(1_000);
+    expect({ healthy, reasons }).toEqual({ healthy: true, reasons: [] });
+  });
+
   it('is bad while the driver refuses, with the reason, however long ago it was', async () => {
     const [{ db, locks }] = two(70);
     await fleet.until(locks.inspect('a'));
