@@ -23,11 +23,13 @@ export class TermHandle extends LeaseHandle {
    * Ends the term as `LeaderElection.resign` does with the default `drainMs`. If the term is ending already, waits for
    * its end for at most that `drainMs`.
    *
-   * @returns False if the term was lost before its end; otherwise true, even if the release then finds that the lease
-   *   is gone.
+   * @returns False if the term was lost before its end, or if its release found that the lease was gone; otherwise
+   *   true.
    */
   override release(): Promise<boolean> {
-    this.#resigned ??= keepAlive(this.#resign(this).then(() => !this.checkLost()));
+    this.#resigned ??= keepAlive(
+      this.#resign(this).then(() => !this.checkLost() && this.#hold.foundGone === undefined),
+    );
     return this.#resigned;
   }
 

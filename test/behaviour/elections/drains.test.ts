@@ -188,6 +188,21 @@ describe('the release of a term', () => {
     expect([next.isHeld, next.signal.aborted]).toEqual([true, false]);
     await election.stop();
   });
+
+  it('returns false if it finds that the lease is gone, as the release of a mutex does', async () => {
+    const [{ locks }, other] = await twoProviders({ leaseMs: LEASE_MS });
+    const lost: string[] = [];
+    locks.on('lost', ({ why }) => lost.push(why));
+    const election = locks.createLeaderElection('e');
+    await election.start();
+    const term = await election.untilElected();
+    // The process has no change stream open, so it learns of the revocation by its release.
+    await other.locks.revoke('e', { force: true });
+    expect(term.isHeld).toBe(true);
+    expect(await within(SOON_MS, 'the release', term.release())).toBe(false);
+    expect(lost).toEqual(['revoked']);
+    await election.stop();
+  });
 });
 
 describe('a job', () => {
