@@ -36,7 +36,8 @@ export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => le
 
 /**
  * Whether at least a third of the lease is left until `deadline`. If not, the process extends the granted lease before
- * the caller gets the hold (E7).
+ * the caller gets the hold (E7). The one exception: the time of the request is up, and the store does not answer the
+ * extension within `CANCEL_GRACE_MS`.
  */
 export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms): boolean =>
   isEnough(deadline.ms - clock.nowMs(), terms);

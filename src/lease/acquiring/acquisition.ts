@@ -11,6 +11,7 @@ import { describeLease } from '../../protocol/replies/snapshot.js';
 import { CANCEL_GRACE_MS, Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
+import { leavesEnough } from '../deadline.js';
 import type { Grant } from '../holding/grant.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
@@ -219,7 +220,7 @@ export class Acquisition {
     this.#answers.ending();
     const place = { hasLapsed: false };
     void wait.turn.then(({ type }) => (place.hasLapsed = type === 'lapsed'));
-    const cancelled = within(this.#context.clock, CANCEL_GRACE_MS, this.#sendCancel(attempt));
+    const cancelled = this.#sendCancel(attempt);
     const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
     // A grant after the lapse of the place went to a late copy of the request. The waiting room gives that seat back.
     if (first?.type === 'granted' && !place.hasLapsed) return this.#accept(first, true);
@@ -228,16 +229,26 @@ export class Acquisition {
     throw this.#reportTimeout(CANCEL_GRACE_MS);
   }
 
-  /** Returns the grant that came before the cancel; `undefined` if there was none or the cancel failed. */
+  /**
+   * Returns the grant that came before the cancel; `undefined` if no answer within `CANCEL_GRACE_MS` shows one. If
+   * little of the lease is left, the process extends it in the rest of that time (E7), or else returns the grant as it is.
+   */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
-    const outcome = await attempt.cancel();
-    if (outcome.type !== 'done') {
-      this.#answers.failed(outcome.error);
+    const { clock } = this.#context;
+    const { terms } = this.#request;
+    const endMs = clock.nowMs() + CANCEL_GRACE_MS;
+    const outcome = await within(clock, CANCEL_GRACE_MS, attempt.cancel());
+    if (outcome?.type !== 'done') {
+      if (outcome !== undefined) this.#answers.failed(outcome.error);
       return undefined;
     }
     this.#answers.answered();
-    const seat = seatOf(outcome, attempt.id, this.#request.terms);
+    let seat = seatOf(outcome, attempt.id, terms);
     if (outcome.value.reply !== null) this.#note(outcome.value.reply);
+    if (seat !== undefined && !leavesEnough(seat.deadline, clock, terms)) {
+      const extended = await within(clock, endMs - clock.nowMs(), attempt.extend());
+      if (extended?.type === 'done') seat = seatOf(extended, attempt.id, terms);
+    }
     return seat === undefined ? undefined : { type: 'granted', ...seat };
   }
 

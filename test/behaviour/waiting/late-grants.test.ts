@@ -1,9 +1,10 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { momentNow } from '../../../src/clock.js';
 import { AcquireTimeoutError } from '../../../src/errors.js';
 import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
 import { Acquisition } from '../../../src/lease/acquiring/acquisition.js';
+import type { Grant } from '../../../src/lease/holding/grant.js';
 import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
 import { leaseTerms, parseProviderOptions } from '../../../src/options/provider-options.js';
 import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
@@ -12,6 +13,7 @@ import type { Reply } from '../../../src/protocol/replies/reply.js';
 import type { Combiner } from '../../../src/store/updates/combiner.js';
 import type { Outcome } from '../../../src/store/outcome.js';
 import type { Answer } from '../../../src/store/updates/combiner.js';
+import { CANCEL_GRACE_MS } from '../../../src/scope.js';
 import { later, rejection, settled } from '../../../lab/patience.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
@@ -86,15 +88,30 @@ const placeOf = (id: string): Partial<Reply> => ({
   waiters: 1,
 });
 
-const leaseOf = (id: string): Partial<Reply> => ({
+const leaseOf = (id: string, leftMs = TERMS.leaseMs): Partial<Reply> => ({
   leases: [
     {
       ...{ id, process: 'p', token: 2, leaseMs: TERMS.leaseMs },
-      ...{ acquiredAt: new Date(0), expiresAt: new Date(TERMS.leaseMs) },
+      ...{ acquiredAt: new Date(leftMs - TERMS.leaseMs), expiresAt: new Date(leftMs) },
     },
   ],
   seated: 1,
 });
+
+/** Less than a third of the lease. */
+const LITTLE_MS = 8_000;
+
+/** A request whose time is up, and whose cancel finds a seat with little of its lease left. */
+async function lateForItsGrant(): Promise<{ readonly world: World; readonly acquired: Promise<Grant> }> {
+  const world = new World();
+  const acquired = later(world.acquisition.run());
+  await settled();
+  await world.answer('enqueue', placeOf(world.id));
+  world.clock.advance(TIMEOUT_MS);
+  await settled();
+  await world.answer('cancel', leaseOf(world.id, LITTLE_MS));
+  return { world, acquired };
+}
 
 it('a grant that comes after its place has lapsed is given back, and not returned by a wait whose time is up', async () => {
   const world = new World();
@@ -124,4 +141,30 @@ it('a grant that comes before the cancel is returned, although the time is up', 
   await world.answer('cancel', leaseOf(id));
   expect(await acquired).toMatchObject({ id, token: 2 });
   expect(world.givenBack).toEqual([]);
+});
+
+describe('a grant that comes before the cancel, and of whose lease little is left,', () => {
+  it('is extended before it is returned (E7)', async () => {
+    const { world, acquired } = await lateForItsGrant();
+    const extendedMs = world.clock.nowMs();
+    await world.answer('extend', leaseOf(world.id));
+    const { deadline } = await acquired;
+    expect(deadline.ms - extendedMs).toBe(TERMS.leaseMs - TERMS.clockAllowanceMs);
+    expect(world.givenBack).toEqual([]);
+  });
+
+  it('is returned as it is if its extension gets no answer in the time for the cancel', async () => {
+    const { world, acquired } = await lateForItsGrant();
+    const cancelledMs = world.clock.nowMs();
+    world.clock.advance(CANCEL_GRACE_MS);
+    const { deadline } = await acquired;
+    expect(deadline.ms - cancelledMs).toBe(LITTLE_MS - TERMS.clockAllowanceMs);
+    expect(world.givenBack).toEqual([]);
+  });
+
+  it('is no grant if its extension finds the lease gone', async () => {
+    const { world, acquired } = await lateForItsGrant();
+    await world.answer('extend', {});
+    expect(await rejection(acquired)).toBeInstanceOf(AcquireTimeoutError);
+  });
 });
