@@ -86,9 +86,10 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    this.#startObserved();
-    // `listener.elected` comes first, because `#watch` ends the term at once if the hold is over already.
+    // `listener.elected` comes first, because the term may end in either of the next two calls: in `#startObserved` if an
+    // observer stops the candidate, and in `#watch` if the hold is over already.
     listener.elected(handle);
+    this.#startObserved();
     this.#watch();
     callbacks.elected(handle, () => {
       if (options.onFailure === 'lead-on' || this.#isEnding) return;

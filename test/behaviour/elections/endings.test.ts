@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { observableOf } from '../../../src/observation.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
@@ -94,6 +95,27 @@ describe('a candidate', () => {
     await eventually('the end of the term', () => term.signal.aborted);
     const unhurried = later(a.stop({ drainMs: 60_000 }));
     await within(10_000, 'the stop', Promise.all([a.stop({ drainMs: 0 }), unhurried]));
+  });
+
+  it('has no term after a stop by an observer that hears of the beginning of the term', async () => {
+    const { locks } = await testProvider();
+    const election = locks.createLeaderElection('e');
+    const told: unknown[] = [];
+    election.on('elected', () => void told.push('elected'));
+    election.on('deposed', ({ why }) => void told.push(why));
+    let stopped: Promise<void> | undefined;
+    let termThen: unknown;
+    observableOf(locks).observe({
+      termStarted: () => {
+        stopped = later(election.stop());
+        termThen = election.term;
+      },
+    });
+    await election.start();
+    await eventually('its stop', () => stopped !== undefined);
+    await within(10_000, 'the stop', stopped ?? Promise.reject(new Error('it was not stopped')));
+    expect([termThen, election.term, election.state]).toEqual([null, null, 'stopped']);
+    expect(told).toEqual(['elected', 'stopped']);
   });
 
   it('awaits any thenable that its callbacks return', async () => {
