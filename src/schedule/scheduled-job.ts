@@ -50,8 +50,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
   #activity: Activity | undefined;
-  /** Whether `start` was called after the last `stop`. */
-  #isWanted = false;
+  /** How often `stop` was called. A `start` that waits has no effect if this number has changed meanwhile. */
+  #stops = 0;
   /**
    * The last claim of the job, as `#readSeries` last read it. It may be old, because terms read and make claims without
    * noting them here; the instants of the series follow from any claim. `null`: there was no claim. `undefined`: not
@@ -148,15 +148,15 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    */
   async start(): Promise<void> {
     this.#assertOpen();
-    this.#isWanted = true;
     await keepAlive(this.#start());
   }
 
   async #start(): Promise<void> {
+    const stops = this.#stops;
     while (this.#activity?.stopping !== undefined) await this.#activity.stopping;
     this.#assertOpen();
-    // If `stop` was called after this `start`, the job stays stopped, because the last call counts.
-    if (!this.#isWanted) return;
+    // If `stop` was called after this `start`, this call starts nothing. A later `start` waits by itself.
+    if (stops !== this.#stops) return;
     const activity = (this.#activity ??= this.#begin());
     try {
       await this.election.start();
@@ -178,7 +178,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    */
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('stop', options);
-    this.#isWanted = false;
+    this.#stops += 1;
     if (this.#activity !== undefined) await keepAlive(this.#stop(this.#activity, drainMs));
   }
 

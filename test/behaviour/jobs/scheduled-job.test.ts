@@ -445,6 +445,28 @@ describe('jobs that share an election', () => {
     await b.job.start();
     await eventually('a run', () => b.runs[0]);
   });
+
+  it('stay stopped by a stop after their start, although a later start is refused', async () => {
+    const { locks } = await testProvider();
+    const election = locks.createLeaderElection('e');
+    const { run, finish } = longRun();
+    const [a, b] = [noted(locks, 'same', { election, run }), noted(locks, 'same', { election })];
+    await a.job.start();
+    await eventually('a run', () => a.runs[0]);
+    const stopped = later(a.job.stop({ drainMs: 60_000 }));
+    // This start waits for the end of the run.
+    const started = later(a.job.start());
+    await a.job.stop({ drainMs: 0 });
+    await b.job.start();
+    expect(await rejection(a.job.start())).toBeInstanceOf(TypeError);
+    await b.job.stop({ drainMs: 0 });
+    finish();
+    await within(5_000, 'the first stop, and the start', Promise.all([stopped, started]));
+    // The name is free.
+    await b.job.start();
+    await eventually('a run of the other job', () => b.runs[0]);
+    expect(a.runs.length).toBe(1);
+  });
 });
 
 describe('the options of a scheduled job', () => {
