@@ -1,4 +1,4 @@
-import { context } from '@opentelemetry/api';
+import { context, metrics, trace } from '@opentelemetry/api';
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { CommandStartedEvent, Db } from 'mongodb';
 import { describe, expect, it, vi } from 'vitest';
@@ -296,4 +296,20 @@ it('works with the global providers of the API, which record nothing by default'
   await use(locks);
   expect(JSON.stringify(world.set.documents())).not.toContain('traceparent');
   stop();
+});
+
+it('uses a global tracer provider that is registered later, but no meter provider', async () => {
+  const locks = provider();
+  const stop = instrument(locks);
+  const { tracerProvider, meterProvider } = world.recorder.providers;
+  whenTestEnds(() => {
+    trace.disable();
+    metrics.disable();
+  });
+  expect(trace.setGlobalTracerProvider(tracerProvider)).toBe(true);
+  expect(metrics.setGlobalMeterProvider(meterProvider)).toBe(true);
+  await use(locks);
+  stop();
+  expect(world.recorder.spans('leasehold.hold')).toHaveLength(1);
+  expect(await world.recorder.metrics()).toEqual([]);
 });
