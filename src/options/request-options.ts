@@ -32,7 +32,7 @@ export interface PrimitiveOptions {
    * the provider reads its kept locks only once a second, so a waiting request may get the seat a second later.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
-   * also at the same time, until a writer or an upgrade waits.
+   * also at the same time, until a request or an upgrade waits for the lock.
    */
   keepMs?: number | undefined;
   /**
@@ -40,8 +40,8 @@ export interface PrimitiveOptions {
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
    * another process by at most `passes` holds of this provider. They begin only during the `keepMs` that start when
    * this provider has the seat and knows of a waiter. The count starts anew after another process has had the seat. A
-   * reader-writer lock refuses a value above 0, because readers share a kept read only until a writer or an upgrade
-   * waits.
+   * reader-writer lock refuses a value above 0, because readers share a kept read only until a request or an upgrade
+   * waits for the lock.
    */
   passes?: number | undefined;
 }

@@ -297,6 +297,19 @@ describe('a hold whose mode can change, of the process that keeps the read', () 
     await hold.release();
   });
 
+  it('ends the sharing while it waits, although it would not exclude readers', async () => {
+    const { here, there, lock, others } = await keeperAndOther();
+    const upgradeable = await others.acquireUpgradeableRead();
+    const second = later(lock.acquireUpgradeableRead());
+    await untilWaiting(there.locks, 'a');
+    const late = later(lock.acquireRead());
+    await untilWaiting(there.locks, 'a', 2);
+    await upgradeable.release();
+    await (await late).release();
+    await (await second).release();
+    await untilReadKept(here, lock);
+  });
+
   it('upgrades by a single try although the kept read is idle', async () => {
     const { lock } = await keeperAndOther();
     const hold = await lock.acquireUpgradeableRead();
