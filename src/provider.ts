@@ -176,12 +176,13 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Acquires all of these locks, or none.
    *
-   * All locks are asked for at once. If one is not free, the call keeps the locks whose names precede the name of that
-   * lock, and gives the others back. The call then acquires one lock after the other in the order of their names,
-   * whatever the order of `requests`. So callers that want the same locks never wait for each other in a circle. Later
-   * upgrades keep no order, so they may wait for each other in a circle. A lock that the call gives back on the way is
-   * reported as acquired and released. `timeoutMs` and `signal` apply to the whole call. With `timeoutMs` 0, the call
-   * makes one try for each lock, one after the other, and fails at the first lock that is not free.
+   * Unless `timeoutMs` is 0, all locks are asked for at once. If one is not free, the call keeps the locks whose names
+   * precede the name of that lock, and gives the others back. The call then acquires one lock after the other in the
+   * order of their names, whatever the order of `requests`. So callers that want the same locks never wait for each
+   * other in a circle. Later upgrades keep no order, so they may wait for each other in a circle. A lock that the call
+   * gives back on the way is reported as acquired and released. `timeoutMs` and `signal` apply to the whole call. With
+   * `timeoutMs` 0, the call makes one try for each lock, one after the other, and fails at the first lock that is not
+   * free.
    *
    * @param requests - Locks of this provider, each once: `{ mutex }`, `{ read }`, `{ write }`, `{ upgradeableRead }` or
    *   `{ semaphore, permits? }`.

@@ -27,7 +27,10 @@ interface Entry {
    * before the event, but every later read was sent after it. So the second read removes the id, whatever it shows.
    */
   readonly left: Map<string, boolean>;
-  /** The first expiry of a lease or a place, in ms. No event reports that an expiry has passed. */
+  /**
+   * The earliest expiry of a lease or a place, in ms; `Infinity` if there is none. No event reports that it has passed,
+   * so `endedBy` compares it with the time.
+   */
   endsAtMs: number;
   /** The text that a filter searches; `undefined` until a filter searches this version of the row. */
   searched: string | undefined;

@@ -242,8 +242,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * @internal
-   * Starts the worker in every term. Returns a function that detaches the worker.
+   * @internal Starts the worker in the present term, if there is one, and in every later term. Returns a function that
+   *   detaches the worker.
    *
    * @throws `TypeError` if the name of the worker is in use.
    */

@@ -38,8 +38,8 @@ interface Failed {
  *   majority of the stores free, or when a change stream may have missed an event. The pause also has a bound, which
  *   grows from pause to pause.
  * - _The gate is busy_: an earlier contender has the seat at the gate. When that seat is released, all waiting requests
- *   ask the gate again, and one of them gets the seat. The process of the earlier contender may have died. So, if no
- *   release is reported within the bound of the pause, the next round has no gate.
+ *   ask the gate again, and one of them gets the seat. The process of the earlier contender may have died. So, if the
+ *   reported releases do not free the gate within the bound of the pause, the next round has no gate.
  * - _Any other obstacle_, mostly a split vote: only time ends the pause, and its length is random. Otherwise,
  *   contenders that release their seats would wake each other, and collide again and again. The longest length doubles
  *   with each such pause, up to `pollMs.max`, and halves with each pause of the kind _Held_.
@@ -223,8 +223,8 @@ export class QuorumAcquisition {
     const leftMs = Math.max(0, this.#lastRoundMs - clock.nowMs());
     const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
     this.#awaited = undefined;
-    // No release at the gate was reported during the pause. The other stores may be free, so the next round asks all
-    // stores at once.
+    // The reported releases did not free the gate during the pause. The other stores may be free, so the next round
+    // asks all stores at once.
     if (isGateBusy && !wasEnded) this.#hasGate = false;
   }
 

@@ -46,7 +46,9 @@ export class QuorumMembers {
     }
   }
 
-  /** Releases the seats in the background. Each store stays a member until its seat has ended. */
+  /**
+   * Ends the seats, so that their stores are members no more, and gives the seats back to the stores in the background.
+   */
   release(): void {
     for (const seat of this.#seats.values()) void seat.release();
   }

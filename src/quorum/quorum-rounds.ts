@@ -34,7 +34,7 @@ const MOVES: Moves<State> = {
  * not know of the seat, this seat keeps everyone out until its lease expires. So three kinds of rounds have no gate:
  *
  * - the first round, unless the request waits for a contended lock (`ContendedLocks`);
- * - the round after a pause that followed a busy gate, if no release at the gate was reported during the pause;
+ * - the round after a pause that followed a busy gate, if the reported releases did not free the gate during the pause;
  * - a round in which no store may grant (`StoreHealth.mayGrant`).
  *
  * **Silent stores.** While a request waits for a silent store, it keeps the seats that other stores have granted. If

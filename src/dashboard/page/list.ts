@@ -19,7 +19,10 @@ export interface RowView<R extends Row> {
 export interface Knowledge {
   /** Whether the filter waits for its first search. The rows are then those from before. */
   readonly isSearching: boolean;
-  /** Whether the rows do not follow the store. An empty list then does not mean that nothing is stored. */
+  /**
+   * Whether the rows may be old: the page has no connection to the store, or the filter waits for its first search. An
+   * empty list then does not mean that nothing is stored.
+   */
   readonly isOutdated: boolean;
 }
 

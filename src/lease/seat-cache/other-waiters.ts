@@ -41,8 +41,8 @@ export class OtherWaiters {
 
   /**
    * Whether no other process waits now, as far as this process may rely on what it knows. After a gap in the events,
-   * there may be a waiter that this process does not know. The result is then true only until `#reliedUntilMs`. Each
-   * read of a far keeper sets `#reliedUntilMs` to a later time.
+   * there may be a waiter that this process does not know. The result is then true only until `#reliedUntilMs`. A read
+   * of a keeper that is far, or may become far, sets `#reliedUntilMs` to a later time if it shows no other waiter.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;

@@ -14,7 +14,10 @@ export type Turn =
       /** How the process heard of the grant; not set if the reply to the request or the cancel gave this result. */
       readonly heard?: Heard | undefined;
     }
-  /** The place in the queue is gone. A request then makes a new attempt under a new id. */
+  /**
+   * The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id; an
+   * upgrade asks again under the id of its hold.
+   */
   | { readonly type: 'lapsed' }
   | { readonly type: 'failed'; readonly error: unknown };
 

@@ -71,7 +71,8 @@ const PURGE_AT_ONCE = new Date(0);
 
 /**
  * The fields of a vacant lock. An upsert sets them on insert, and leaves a stored document as it is. The update that
- * follows lets this request enter. The upsert costs the server less than a stage that creates the document.
+ * follows lets the request of `operation` enter. The upsert costs the server less than a stage that creates the
+ * document.
  */
 export const vacantDocument = (seats: SeatRules, operation: Entering): StoredFields => ({
   ...vacantFields(seats, operation),
