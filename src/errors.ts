@@ -102,7 +102,7 @@ export class LockLostError extends LeaseholdError {
   }
 }
 
-/** The lock is in use as another kind of lock. An idle lock changes its kind without an error. */
+/** The lock is in use as another kind of lock. Claims of node-cron also refuse an idle lock of another kind. */
 export class LockKindMismatchError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_KIND_MISMATCH';
@@ -113,7 +113,7 @@ export class LockKindMismatchError extends LeaseholdError {
   /** The kind of lock that the request asked for. */
   readonly expected: LockKind;
 
-  /** The kind of lock that is in use. */
+  /** The kind of the stored lock. */
   readonly actual: LockKind;
 
   /** @internal */

@@ -76,7 +76,7 @@ export interface AbandonedEvent extends AttemptEvent {
   readonly heldMs: number;
 }
 
-/** A request timed out. */
+/** A request or an upgrade timed out after it had waited. */
 export interface TimeoutEvent extends AttemptEvent {
   /** The time from the call to its end, in whole ms. */
   readonly waitedMs: number;
@@ -151,7 +151,7 @@ export interface LockProviderEvents {
   lost: [LostEvent];
   /** A handle was garbage-collected without a release, and the library gives the lock back. */
   abandoned: [AbandonedEvent];
-  /** A request timed out after it had waited. */
+  /** A request or an upgrade timed out after it had waited. A single try reports no timeout. */
   timeout: [TimeoutEvent];
   /** A holder was asked to release. */
   releaseRequested: [ReleaseRequestedEvent];

@@ -140,8 +140,9 @@ export class Board {
   }
 
   /**
-   * Without a filter, looks at the entries that are in use, and at free ones only until there are enough rows. Most
-   * locks of a large collection are free, and a walk over all of them several times a second would be too slow.
+   * Makes the view of a filter. A filter searches all entries. Without one, looks at the entries that are in use, and
+   * at free ones only until there are enough rows. Most locks of a large collection are free, and a walk over all of
+   * them several times a second would be too slow.
    */
   #look(filter: string, serverNowMs: number): View {
     const found =

@@ -179,7 +179,10 @@ export class LockFeed {
     else await this.#readDirty(over);
   }
 
-  /** Reads what has changed, `MAX_NAMES` locks at a time. The locks that change meanwhile are left to the next call. */
+  /**
+   * Reads the locks that have changed, and those of which a lease or a place has run out, `MAX_NAMES` at a time. A lock
+   * that changes after its read, or is not among them, is left to the next call.
+   */
   async #readDirty(over: AbortSignal): Promise<void> {
     for (const name of this.#board.endedBy(this.serverNowMs)) this.#isDirty.add(name);
     const dirty = [...this.#isDirty];

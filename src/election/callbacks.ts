@@ -83,7 +83,7 @@ export class Callbacks {
 
   /**
    * Calls `onDeposed` when the work of the term has ended, and calls `vacate` right after that, without waiting for the
-   * end of `onDeposed`. `vacate` never rejects. If no work is running, both functions are called before this method
+   * end of `onDeposed`. `vacate` must never reject. If no work is running, both functions are called before this method
    * returns.
    *
    * @returns Resolves with the result of `vacate`.

@@ -165,7 +165,10 @@ export function gaveBackLease(wake: readonly string[], id: string): boolean | un
 /** The attempt id, if this word says that the attempt gave back a lease; else `undefined`. */
 export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
 
-/** The outcome of the operation with this nonce; `undefined`: the operation was not applied. */
+/**
+ * The outcome of the operation with this nonce. `undefined`: the update wrote none, because there is no document, or it
+ * is corrupt or of another kind.
+ */
 export function answerTo(wake: readonly string[], nonce: string): string | undefined {
   return wake.find((word) => word.startsWith(`+${nonce}:`))?.slice(nonce.length + 2);
 }

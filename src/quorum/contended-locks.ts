@@ -5,7 +5,10 @@ const CONTENDED_FOR_MS = 2_000;
 
 const MAX_REMEMBERED = 1_000;
 
-/** The locks that a request of this provider found busy a short time ago. */
+/**
+ * The locks that a failed round of this provider found busy in a store within the last `CONTENDED_FOR_MS`; at most
+ * `MAX_REMEMBERED`, the newest ones.
+ */
 export class ContendedLocks {
   readonly #clock: Clock;
   readonly #busyRounds = new Map<string, { readonly atMs: number; readonly roundMs: number }>();

@@ -38,7 +38,10 @@ export interface ListKind<R extends Row> {
   readonly makeRow: (isOpen: (view: RowView<R>) => void) => RowView<R>;
 }
 
-/** How long the rows keep their order after the pointer has moved over them: no row may move away under a click. */
+/**
+ * How long the rows keep their order after the last move of a pointer that is still over them, in ms: no row may move
+ * away under a click.
+ */
 const STILL_MS = 2_000;
 
 /**

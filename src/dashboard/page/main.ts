@@ -17,7 +17,7 @@ const TICK_MS = 500;
 /** The least time between two summaries for screen readers, in ms, unless the state changes. */
 const SUMMARY_MS = 15_000;
 
-/** How long the user must not have typed before the filter is applied, in ms. */
+/** The filter is applied when the user has not typed for this time, in ms. */
 const FILTER_MS = 150;
 
 const STATES: Readonly<Record<BoardState, string>> = {

@@ -20,7 +20,7 @@ import type { Seat } from './seat.js';
 export type Confirmation =
   | { readonly type: 'extended' }
   | { readonly type: 'lost' }
-  /** The server did not answer, or refused (`isRefused`). Neither ends the seat. */
+  /** The outcome is unknown, or the server or the driver refused (`isRefused`). Neither ends the seat. */
   | { readonly type: 'unknown'; readonly error: unknown; readonly isRefused?: boolean };
 
 /** The results for the seats of one batch, in their order. */
