@@ -1,8 +1,9 @@
 import { wrongType } from './options/checks.js';
 
 /**
- * One part of each provider, for the other entries of the package: the public API does not show the part. If a program
- * has loaded two copies of the library, each copy finds only the parts of its own providers.
+ * One part of each provider, for the other entry points of the package, such as `leasehold/opentelemetry`. The public
+ * API does not show the part. If a program has loaded two copies of the library, each copy finds only the parts of its
+ * own providers.
  */
 export class ProviderParts<T> {
   readonly #expected: string;

@@ -110,8 +110,8 @@ class Round {
   }
 
   /**
-   * Releases all locks at once, and waits for the releases up to a bound. What is not released by then is released in
-   * the background, also a lock whose try is granted later.
+   * Releases all locks at once, and waits for the releases up to a bound. Whatever is left then is released in the
+   * background. That includes a lock whose try is granted only later.
    */
   async giveBack(): Promise<void> {
     this.end();

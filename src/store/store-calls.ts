@@ -179,7 +179,7 @@ export class StoreCalls {
   }
 }
 
-/** A command may succeed and still report a missed write concern, or a document that could not be written (E16). */
+/** A command may succeed and still report a missed write concern (E16), or a document that could not be written. */
 function throwIfReplyFailed(reply: Document, mayFailInPart: boolean): void {
   const { writeConcernError, writeErrors } = reply as {
     writeConcernError?: { code?: number; errmsg?: string };

@@ -22,7 +22,10 @@ function addressOf(path: string, more: Readonly<Record<string, string>> = {}): s
 
 /** What the page does with the events. */
 export interface Listener {
-  /** @param isWhole - Whether the message is the first one of its connection with rows: it has all that are shown. */
+  /**
+   * @param isWhole - Whether the message is the first one of its connection that has `found`. Such a message has every
+   *   row that is shown.
+   */
   received(message: BoardMessage, isWhole: boolean): void;
   /** There is no connection to the server of the page. The page connects again by itself. */
   disconnected(): void;

@@ -1,6 +1,9 @@
 import type { Mode } from '../../protocol/lock-document.js';
 
-/** Internal members of every `LockHandle` of this library. They tell whether the token of the handle can fence. */
+/**
+ * Internal members of every `LockHandle` of this library, for fenced writes: whether the token of the handle can fence,
+ * and in which database the lock is.
+ */
 export interface FencingEligibility {
   /** Why the hold is not exclusive at this moment, so that its token cannot fence; `undefined` if it is exclusive. */
   whyShared(): string | undefined;

@@ -71,7 +71,9 @@ export class TrackedWait {
     return this.#isLookAskedEarly;
   }
 
-  /** Called when a reply to a request that was sent at `sentAt` showed the attempt in the queue. */
+  /**
+   * Called when the reply to the attempt's own request or to a look, sent at `sentAt`, showed the attempt in the queue.
+   */
   shownQueued({ expiresAt }: Place, { fence, nowMs }: Reply, sentAt: Moment): void {
     this.#fenceWhenQueued = Math.max(this.#fenceWhenQueued, fence);
     const endsAt = after(sentAt, leftMs(expiresAt, nowMs, this.wait.terms.leaseMs));

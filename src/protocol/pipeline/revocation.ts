@@ -10,8 +10,9 @@ import { firstTokenAt, isOneOf } from '../stored-lease.js';
  * malformed one does not make the document corrupt: the reader ignores it.
  *
  * A record names its leases by a range, from the lowest to the highest token of their grants. So the size of a record
- * does not grow with the number of leases. No two grants of a lock have the same token, and a lease keeps the token of
- * its grant in every change of mode.
+ * does not grow with the number of leases. No two grants of a lock have the same token. If a change of mode gives a
+ * lease a new token, the lease keeps the token of its grant as `firstToken`, so that token names the lease until its
+ * end.
  *
  * A polite revocation leaves out the leases that are ending already, but the range of its record may contain their
  * tokens. So, if several polite records name a lease, `revocationOf` takes the first.

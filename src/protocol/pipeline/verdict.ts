@@ -16,7 +16,10 @@ export const isWellFormed = (seats: SeatRules): Expression =>
 export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
   all(...isWellFormedBeside(seats), ...areWaiters(seats));
 
-/** All conditions except those on waiters. They come first: `$objectToArray` fails if the queue is no object. */
+/**
+ * All conditions except those on waiters. `isWellFormed` puts these first, because the conditions on waiters need
+ * `$objectToArray`, which fails if the queue is no object.
+ */
 const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
   match([['$kind', seats.kind], ...COMMON_SHAPE]),
   ...FENCE_IN_RANGE,

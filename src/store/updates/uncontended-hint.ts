@@ -23,8 +23,8 @@ export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 const MAX_REMEMBERED = 4_096;
 
 /**
- * For how long this process assumes, after a grant, that nobody else waits for the lock, in ms. A wrong guess makes
- * others wait a round trip longer.
+ * For how long this process assumes, after a grant that found no other lease and no waiter, that nobody else waits for
+ * the lock, in ms. A wrong guess makes others wait a round trip longer.
  */
 const ALONE_FOR_MS = 5;
 

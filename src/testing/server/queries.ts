@@ -17,7 +17,7 @@ import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
 type Predicate = (document: DocumentValue, at: Environment) => boolean;
 
-/** A condition on one element. `undefined` stands for a missing element. */
+/** A condition on one value: that of a field, or an element of an array. `undefined` stands for a missing value. */
 type Test = (element: Value | undefined) => boolean;
 
 const BAD_VALUE = 2;
