@@ -22,15 +22,25 @@ class ChangeCursor {
   /** The index of the next entry of the oplog to look at. */
   #position: number;
   #isInvalidated = false;
+  /** Called when the collection was dropped: the stream has no events after that. */
+  readonly #invalidated: () => void;
   /** Ends the request that waits for events; `undefined`: no request waits. */
   #end: ((reply?: Reply) => void) | undefined;
 
-  constructor(id: number, member: Member, time: Time, namespace: Namespace, stages: Stages) {
+  constructor(
+    id: number,
+    member: Member,
+    time: Time,
+    namespace: Namespace,
+    stages: Stages,
+    invalidated: () => void,
+  ) {
     this.id = id;
     this.namespace = namespace;
     this.#member = member;
     this.#time = time;
     this.#stages = stages;
+    this.#invalidated = invalidated;
     this.#position = member.committedLength;
   }
 
@@ -78,6 +88,7 @@ class ChangeCursor {
       events.push(...this.#shown(event));
       if (entry.change.type === 'drop') {
         this.#isInvalidated = true;
+        this.#invalidated();
         events.push(...this.#shown(invalidation(index)));
       }
     }
@@ -116,8 +127,11 @@ export class ChangeCursors {
 
   open(namespace: Namespace, stages: readonly Value[]): ChangeCursor {
     const documents = stages.filter(isDocument);
-    const cursor = new ChangeCursor((this.#lastId += 1), this.#member, this.#time, namespace, documents);
-    this.#open.set(cursor.id, cursor);
+    const id = (this.#lastId += 1);
+    const cursor = new ChangeCursor(id, this.#member, this.#time, namespace, documents, () => {
+      this.#open.delete(id);
+    });
+    this.#open.set(id, cursor);
     return cursor;
   }
 
