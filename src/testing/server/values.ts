@@ -1,7 +1,15 @@
 // Folder `server`: what one member of the simulated replica set computes: values, expressions, updates, queries and
 // projections, as a real server computes them. This file exports what other folders need of the values.
 
-export type { DocumentValue, Value } from './values/bson-value.js';
-export { DateValue, Decimal, Double, OtherValue, isArray, isDocument } from './values/bson-value.js';
+export type { DocumentValue, NumberValue, Value } from './values/bson-value.js';
+export {
+  DateValue,
+  Decimal,
+  Double,
+  OtherValue,
+  isArray,
+  isDocument,
+  isNumber,
+} from './values/bson-value.js';
 export { compareValues, presentFields } from './values/comparison.js';
 export { fromDriver, sizeOf, toDriver } from './values/driver-values.js';

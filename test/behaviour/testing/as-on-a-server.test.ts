@@ -1,3 +1,4 @@
+import { BSONSymbol, Decimal128, Double, Long } from 'mongodb';
 import type { Db } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { rejection } from '../../../lab/patience.js';
@@ -21,6 +22,29 @@ interface Cursor {
   readonly nextBatch: readonly { readonly operationType: string }[];
 }
 
+const decimal = (text: string): Decimal128 => Decimal128.fromString(text);
+
+/** Pairs of ids that are one id. */
+const SAME: readonly (readonly [name: string, one: unknown, other: unknown])[] = [
+  ['an int and a decimal', 1, decimal('1.0')],
+  ['a double and an int', new Double(-0), 0],
+  ['a large long and a decimal', Long.MAX_VALUE, decimal('9223372036854775807')],
+  ['an int and a decimal with an exponent', 100, decimal('1E+2')],
+  ['a double and a decimal with the same fraction', new Double(0.5), decimal('0.50')],
+  ['two decimals of the same value', decimal('1E+6000'), decimal('10E+5999')],
+  ['a double and a decimal that are no number', new Double(NaN), decimal('NaN')],
+  ['a double and a decimal within objects', { a: { b: new Double(2) } }, { a: { b: decimal('2') } }],
+  ['an int and a double within arrays of objects', { a: [1] }, { a: [new Double(1)] }],
+  ['a text and a symbol', { a: 'x' }, { a: new BSONSymbol('x') }],
+];
+
+const DIFFERENT: readonly (readonly [name: string, one: unknown, other: unknown])[] = [
+  ['objects with a text like the rest of the other one', { a: 'x,"b":sy' }, { a: 'x', b: 'y' }],
+  ['a double and a decimal that is only near', new Double(0.1), decimal('0.1')],
+  ['a long and a double that is only near', Long.MAX_VALUE, new Double(2 ** 63)],
+  ['objects with another order of their fields', { a: 1, b: 2 }, { b: 2, a: 1 }],
+];
+
 describe.each(DATABASES)('%s', (_, database) => {
   it('a change stream ends after the drop of its collection, and its cursor is closed', async () => {
     const db = database();
@@ -37,5 +61,19 @@ describe.each(DATABASES)('%s', (_, database) => {
     }
     expect(events).toEqual(['drop', 'invalidate']);
     expect(await rejection(db.command(next))).toMatchObject({ code: 43 });
+  });
+
+  const insertBoth = async (one: unknown, other: unknown): Promise<unknown> => {
+    const ids = database().collection<{ _id: unknown }>('a');
+    await ids.insertOne({ _id: one });
+    return await ids.insertOne({ _id: other });
+  };
+
+  it.each(SAME)('%s are one _id', async (__, one, other) => {
+    expect(await rejection(insertBoth(one, other))).toMatchObject({ code: 11_000 });
+  });
+
+  it.each(DIFFERENT)('%s are two ids', async (__, one, other) => {
+    expect(await insertBoth(one, other)).toMatchObject({ acknowledged: true });
   });
 });

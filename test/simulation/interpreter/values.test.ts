@@ -2,6 +2,7 @@ import { BSON, Binary, Code, Decimal128, Long, MaxKey, MinKey, ObjectId, Timesta
 import type { Document } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
+import { keyOf } from '../../../src/testing/replica-set/documents.js';
 import { compareValues, fromDriver, sizeOf, toDriver } from '../../../src/testing/server/values.js';
 import type { DocumentValue } from '../../../src/testing/server/values.js';
 import { applyOperators } from '../../../src/testing/server/updates.js';
@@ -113,6 +114,17 @@ describe('values', () => {
       const before = found[index - 1];
       if (before === undefined) continue;
       expect(compareValues(before.get('value'), document.get('value'))).toBeLessThanOrEqual(0);
+    }
+  });
+
+  it('have the same key as ids exactly if they are equal', () => {
+    const values = documents.flatMap((document): unknown[] => Object.values(document)).slice(0, 600);
+    const ids = values.map((value) => fromDriver(value));
+    for (const [index, id] of ids.entries()) {
+      for (const other of ids.slice(0, index)) {
+        if ((keyOf(id) === keyOf(other)) === (compareValues(id, other) === 0)) continue;
+        expect.unreachable(`${textOf(id)} and ${textOf(other)}: ${keyOf(id)} and ${keyOf(other)}`);
+      }
     }
   });
 

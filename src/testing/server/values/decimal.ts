@@ -108,3 +108,12 @@ export function decimalText({ kind, isNegative, coefficient, exponent }: Decimal
   const padded = digits.padStart(1 - exponent, '0');
   return `${sign}${padded.slice(0, exponent)}.${padded.slice(exponent)}`;
 }
+
+/** A text that two decimals share exactly if they have the same value. */
+export function canonicalText(value: Decimal): string {
+  if (value.kind !== 'finite') return decimalText(value);
+  let [digits, exponent] = [signedCoefficient(value), value.exponent];
+  if (exponent > 0) [digits, exponent] = [digits * 10n ** BigInt(exponent), 0];
+  for (; exponent < 0 && digits % 10n === 0n; exponent += 1) digits /= 10n;
+  return exponent === 0 ? String(digits) : `${String(digits)}e${String(exponent)}`;
+}
