@@ -34,7 +34,7 @@ export const ping: CommandReader = () => ({
 /** The simulation has no capped collection, so the filter `options.capped: true` selects none. */
 export const listCollections: CommandReader = (given, database) => {
   refuseOtherOptions('listCollections', given, ['listCollections', 'filter', 'nameOnly']);
-  const filter = (given['filter'] ?? {}) as GivenCommand;
+  const filter = { ...(given['filter'] as GivenCommand | undefined) };
   refuseOtherOptions('listCollections', filter, ['name', 'options.capped']);
   const prefix = `${database}.`;
   return {
@@ -63,19 +63,19 @@ interface GivenIndex {
 export const createIndexes: CommandReader = (given, database) => {
   refuseOtherOptions('createIndexes', given, ['createIndexes', 'indexes', 'writeConcern']);
   const namespace = namespaceOf(given, 'createIndexes', database);
-  const indexes = given['indexes'] as readonly GivenIndex[];
-  for (const index of indexes) {
+  const indexes = (given['indexes'] as readonly GivenIndex[]).map((index) => {
     const known = ['key', 'name', 'expireAfterSeconds'];
     refuseOtherOptions('an index', index as unknown as GivenCommand, known);
-  }
+    const [field] = Object.keys(index.key);
+    return { field, afterSeconds: index.expireAfterSeconds };
+  });
   const isMajority = awaitsMajority('createIndexes', given['writeConcern']);
   return {
     ...write('createIndexes'),
     run: (server, respond) => {
-      for (const { key, expireAfterSeconds } of indexes) {
-        const [field] = Object.keys(key);
-        if (expireAfterSeconds === undefined || field === undefined) continue;
-        server.purgeIndexes.add(namespace, { field, afterSeconds: expireAfterSeconds });
+      for (const { field, afterSeconds } of indexes) {
+        if (afterSeconds === undefined || field === undefined) continue;
+        server.purgeIndexes.add(namespace, { field, afterSeconds });
       }
       respondToWrite(server, isMajority, answered({}), respond);
     },

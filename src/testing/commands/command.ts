@@ -16,7 +16,7 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command that was read. `run` uses the documents, filters and updates as they were when the command was read. */
+/** A command that was read. `run` uses all values as they were when the command was read. */
 export interface Command extends ReadCommand {
   readonly given: GivenCommand;
 }

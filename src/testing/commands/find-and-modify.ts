@@ -20,13 +20,14 @@ export const findAndModify: CommandReader = (given, database) => {
   const filter = fromDriver(given['query'] ?? {}) as DocumentValue;
   const update = fromDriver(given['update']);
   const fields = given['fields'] === undefined ? undefined : (fromDriver(given['fields']) as DocumentValue);
+  const isUpsert = given['upsert'] === true;
   const isMajority = awaitsMajority('findAndModify', given['writeConcern']);
   return {
     ...write('findAndModify'),
     run: (server, respond) => {
       const { nowMs, latest } = server.member;
       const [stored] = found(latest, namespace, filter, nowMs);
-      const isInserted = stored === undefined && given['upsert'] === true;
+      const isInserted = stored === undefined && isUpsert;
       const after = isInserted
         ? upsert(server.member, namespace, filter, update)
         : stored && change(server.member, namespace, stored, update);
