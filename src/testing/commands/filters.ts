@@ -1,7 +1,8 @@
 import { keyOf } from '../replica-set/documents.js';
 import type { Documents, Namespace } from '../replica-set/documents.js';
 import { matches } from '../server/queries.js';
-import { compareValues, isArray, isDocument } from '../server/values.js';
+import { ServerError } from '../server/errors/server-error.js';
+import { compareStrings, compareValues, isArray, isDocument, startsWithOperator } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 
 /** The ids that a filter names: only documents with these ids can match. `undefined`: any document can match. */
@@ -36,21 +37,60 @@ export function* found(
   }
 }
 
-/** The fields that an upsert takes from its filter: those that the filter compares for equality. */
-export function fieldsForUpsert(filter: DocumentValue): DocumentValue {
-  const fields = new Map<string, Value>();
-  const take = (condition: DocumentValue): void => {
-    for (const [name, value] of condition) {
-      if (name === '$and' && isArray(value)) value.filter(isDocument).forEach(take);
-      else if (!name.startsWith('$')) takeField(fields, name, value);
-    }
-  };
-  take(filter);
-  return fields;
+/**
+ * The document that an upsert makes of its filter: the fields that the filter compares for equality, in the order of
+ * their paths.
+ *
+ * @throws ServerError if the filter compares a field twice, or a field and another one within it.
+ */
+export function documentForUpsert(filter: DocumentValue): DocumentValue {
+  const equalities = [...equalitiesIn(filter)].sort(([a], [b]) => compareStrings(a, b));
+  let document: DocumentValue = new Map();
+  for (const [index, [path, value]] of equalities.entries()) {
+    for (const [earlier] of equalities.slice(0, index)) refuseTwice(earlier, path);
+    document = withField(document, path.split('.'), value);
+  }
+  return document;
 }
 
-function takeField(fields: Map<string, Value>, name: string, value: Value): void {
-  const isCondition = isDocument(value) && [...value.keys()].some((key) => key.startsWith('$'));
-  const equal = isCondition ? value.get('$eq') : value;
-  if (equal !== undefined && !isRegex(equal)) fields.set(name, equal);
+/** The paths that every matching document has to have, with their values. */
+function* equalitiesIn(filter: DocumentValue): Generator<readonly [path: string, value: Value]> {
+  for (const [name, value] of filter) {
+    const clauses = isArray(value) ? value.filter(isDocument) : [];
+    if (name === '$and' || (name === '$or' && clauses.length === 1)) {
+      for (const clause of clauses) yield* equalitiesIn(clause);
+    } else if (!name.startsWith('$')) {
+      for (const equal of equalsIn(value)) yield [name, equal];
+    }
+  }
+}
+
+/** The values that a condition requires of its field. */
+function equalsIn(condition: Value): readonly Value[] {
+  if (!isDocument(condition) || !startsWithOperator(condition)) {
+    return isRegex(condition) ? [] : [condition];
+  }
+  const [equal, list] = [condition.get('$eq'), condition.get('$in')];
+  const only = isArray(list) && list.length === 1 ? list.filter((each) => !isRegex(each)) : [];
+  return equal === undefined ? only : [equal, ...only];
+}
+
+function refuseTwice(path: string, later: string): void {
+  if (path === later)
+    throw new ServerError(54, `cannot infer query fields to set, path '${path}' is matched twice`);
+  if (!later.startsWith(`${path}.`)) return;
+  throw new ServerError(
+    54,
+    `cannot infer query fields to set, both paths '${later}' and '${path}' are matched`,
+  );
+}
+
+function withField(
+  document: DocumentValue,
+  [name = '', ...rest]: readonly string[],
+  value: Value,
+): DocumentValue {
+  const inner = document.get(name);
+  const field = rest.length === 0 ? value : withField(isDocument(inner) ? inner : new Map(), rest, value);
+  return new Map([...document, [name, field]]);
 }

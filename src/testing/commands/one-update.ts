@@ -5,7 +5,7 @@ import { isArray, isDocument } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Member } from '../replica-set/member.js';
-import { fieldsForUpsert } from './filters.js';
+import { documentForUpsert } from './filters.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { newObjectId } from './object-id.js';
 import { isIdentical } from './identity.js';
@@ -41,7 +41,7 @@ export function upsert(
   filter: DocumentValue,
   update: Value,
 ): DocumentValue {
-  const made = updated(fieldsForUpsert(filter), update, true, member.nowMs);
+  const made = updated(documentForUpsert(filter), update, true, member.nowMs);
   return insert(member, namespace, made);
 }
 

@@ -10,6 +10,7 @@ export {
   isArray,
   isDocument,
   isNumber,
+  startsWithOperator,
 } from './values/bson-value.js';
-export { compareValues, presentFields } from './values/comparison.js';
+export { compareStrings, compareValues, presentFields } from './values/comparison.js';
 export { fromDriver, sizeOf, toDriver } from './values/driver-values.js';

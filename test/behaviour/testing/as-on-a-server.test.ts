@@ -45,6 +45,50 @@ const DIFFERENT: readonly (readonly [name: string, one: unknown, other: unknown]
   ['objects with another order of their fields', { a: 1, b: 2 }, { b: 2, a: 1 }],
 ];
 
+/** Filters of upserts, and the document that is stored, or the code of the error. */
+const UPSERTS: readonly (readonly [filter: object, stored: object | number])[] = [
+  [
+    { _id: 1, 'a.b': 2 },
+    { _id: 1, a: { b: 2 }, v: 1 },
+  ],
+  [
+    { 'z.b': 1, m: 2, _id: 1, 'z.a': { c: 3 } },
+    { _id: 1, m: 2, z: { a: { c: 3 }, b: 1 }, v: 1 },
+  ],
+  [
+    { b: 1, '_id.y': 1, '_id.x': 2 },
+    { _id: { x: 2, y: 1 }, b: 1, v: 1 },
+  ],
+  [
+    { _id: 1, ab: 1, 'a.0': 2, 'a-': null },
+    { _id: 1, 'a-': null, a: { 0: 2 }, ab: 1, v: 1 },
+  ],
+  [
+    { _id: 1, $and: [{ z: 1 }, { b: { $gt: 1 } }, { $and: [{ c: 1 }] }] },
+    { _id: 1, c: 1, z: 1, v: 1 },
+  ],
+  [
+    { _id: { $in: [1] }, $or: [{ a: { $in: [5] } }] },
+    { _id: 1, a: 5, v: 1 },
+  ],
+  [
+    { _id: 1, $or: [{ a: 5 }, { a: 6 }], b: { $in: [1, 2] } },
+    { _id: 1, v: 1 },
+  ],
+  [
+    { _id: 1, a: { $eq: /x/ }, b: /x/, c: { $gt: 1, $eq: 3 } },
+    { _id: 1, a: /x/, c: 3, v: 1 },
+  ],
+  [
+    { _id: 1, a: { $eq: null }, b: { $in: [/x/] } },
+    { _id: 1, a: null, v: 1 },
+  ],
+  [{ _id: 1, a: { $eq: 1, $in: [1] } }, 54],
+  [{ _id: 1, 'a.b': 2, a: { c: 1 } }, 54],
+  [{ _id: 1, a: { c: 1 }, 'a.b': 2 }, 54],
+  [{ _id: 1, $and: [{ a: 1 }, { a: 1 }] }, 54],
+];
+
 describe.each(DATABASES)('%s', (_, database) => {
   it('a change stream ends after the drop of its collection, and its cursor is closed', async () => {
     const db = database();
@@ -75,5 +119,18 @@ describe.each(DATABASES)('%s', (_, database) => {
 
   it.each(DIFFERENT)('%s are two ids', async (__, one, other) => {
     expect(await insertBoth(one, other)).toMatchObject({ acknowledged: true });
+  });
+
+  it.each(UPSERTS)('an upsert makes a document of its filter: %j', async (filter, stored) => {
+    const collection = database().collection('a');
+    const upserting = collection.updateOne(filter, { $set: { v: 1 } }, { upsert: true });
+    if (typeof stored === 'number') {
+      expect(await rejection(upserting)).toMatchObject({ code: stored });
+      return;
+    }
+    await upserting;
+    const found = await collection.findOne();
+    expect(found).toEqual(stored);
+    expect(JSON.stringify(found)).toBe(JSON.stringify(stored));
   });
 });

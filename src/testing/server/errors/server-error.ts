@@ -9,6 +9,7 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   28: 'PathNotViable',
   40: 'ConflictingUpdateOperators',
   52: 'DollarPrefixedFieldName',
+  54: 'NotSingleValueField',
   56: 'EmptyFieldName',
   66: 'ImmutableField',
   159: 'DurationOverflow',
