@@ -62,19 +62,25 @@ export function errorOf(reply: Exclude<Reply, { readonly type: 'answer' }>): Err
   }
 }
 
-interface WriteFailures {
-  readonly writeErrors?: readonly (Answer & { readonly errmsg: string })[];
-  readonly writeConcernError?: Answer & { readonly errmsg: string };
+type WriteFailure = Answer & { readonly errmsg: string };
+
+/** If the answer reports that its write concern is not met, throws the error that the driver throws for the command. */
+export function throwIfWriteConcernFailed(answer: Answer): void {
+  const { writeConcernError } = answer as { readonly writeConcernError?: WriteFailure };
+  if (writeConcernError === undefined) return;
+  const details = { ...writeConcernError, ...answer };
+  throw new DriverError('MongoWriteConcernError', writeConcernError.errmsg, {
+    ...details,
+    errorResponse: details,
+    result: answer,
+  });
 }
 
 /**
- * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it. The
- * simulated `db.command` does not check its answers. The library checks the answers of its commands itself.
+ * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it. A call
+ * of `db.command` returns such an answer.
  */
 export function throwIfWriteFailed(answer: Answer): void {
-  const { writeErrors: [first] = [], writeConcernError } = answer as WriteFailures;
+  const { writeErrors: [first] = [] } = answer as { readonly writeErrors?: readonly WriteFailure[] };
   if (first !== undefined) throw serverError(first.errmsg, first);
-  if (writeConcernError !== undefined) {
-    throw new DriverError('MongoWriteConcernError', writeConcernError.errmsg, writeConcernError);
-  }
 }

@@ -5,7 +5,7 @@ import type { Command, GivenCommand } from '../commands/command.js';
 import type { Answer } from '../replica-set/reply.js';
 import { SURROUNDINGS } from '../../surroundings.js';
 import type { Surroundings } from '../../surroundings.js';
-import { notSimulated } from './driver-errors.js';
+import { notSimulated, throwIfWriteConcernFailed } from './driver-errors.js';
 import { refuseOtherEncoding } from './driver-options.js';
 import type { Options } from './driver-options.js';
 import { refusingOthers } from './refusing.js';
@@ -34,6 +34,7 @@ export class SimulatedDatabase {
     refuseOtherEncoding('Db.command', options);
     const { signal } = options;
     const { answer } = await this.#sender.send(this.#read(given), { signal });
+    throwIfWriteConcernFailed(answer);
     return answer;
   }
 
