@@ -11,8 +11,8 @@ const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.4;
 
 /**
- * One process of a simulation. It can stand still (`freeze`): then its timers do not fire, and arriving messages wait
- * in its inbox. It can be cut off (`cut`): then it goes on, but every message from it or to it is lost.
+ * One process of a simulation. It can stand still (`freeze`): then its timers do not fire, its turns do not end, and
+ * arriving messages wait in its inbox. It can be cut off (`cut`): then it goes on, but every message from it or to it is lost.
  */
 export class SimulatedProcess implements Surroundings {
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export class SimulatedProcess implements Surroundings {
   readonly #chance: SeededChance;
   #isFrozen = false;
   #isCut = false;
-  /** The timers that were due while the process stood still. */
+  /** The timers and the ends of turns that were due while the process stood still. */
   readonly #due: (() => void)[] = [];
   readonly #inbox: (() => void)[] = [];
 
@@ -32,10 +32,10 @@ export class SimulatedProcess implements Surroundings {
     this.clock = {
       nowMs: () => time.nowMs(),
       wallMs: () => time.wallMs(),
-      at: (atMs, fire) => this.#at(atMs, fire),
-      afterTurn: (fire) => time.afterTurn(fire),
+      at: (atMs, fire) => this.#timer(fire, (ring) => time.at(atMs, ring)),
+      afterTurn: (fire) => this.#timer(fire, (ring) => time.afterTurn(ring)),
       atEndOfTurn: (fire) => {
-        systemClock.atEndOfTurn(fire);
+        systemClock.atEndOfTurn(this.#whenAwake(this.#due, fire));
       },
       chance,
     };
@@ -99,12 +99,13 @@ export class SimulatedProcess implements Surroundings {
     return this.#chance.between(LEAST_LATENCY_MS, MOST_LATENCY_MS);
   }
 
-  #at(atMs: number, fire: () => void): Timer {
+  /** A timer that `start` sets. If the timer is due while the process stands still, it fires when the process goes on. */
+  #timer(fire: () => void, start: (ring: () => void) => Timer): Timer {
     let isCancelled = false;
     const ring = (): void => {
       if (!isCancelled) fire();
     };
-    const timer = this.#time.at(atMs, this.#whenAwake(this.#due, ring));
+    const timer = start(this.#whenAwake(this.#due, ring));
     return {
       cancel: () => {
         isCancelled = true;
