@@ -13,7 +13,7 @@ export interface Shaped<Compiled> {
   readonly parameters: readonly ParameterValue[];
 }
 
-/** When the cache has more steps than this, it is emptied. */
+/** If the cache has more steps than this, the next call empties it. Sources that cannot be compiled have steps, too. */
 const MAX_STEPS = 200_000;
 
 /**
@@ -39,16 +39,14 @@ export class Shapes<Compiled> {
 
   /** @throws what `compile` throws. */
   of(source: Value): Shaped<Compiled> {
+    if (this.#count.steps > MAX_STEPS) this.#forget();
     const reader = new Reader(this.#first);
     if (this.#sort === 'projection' && isDocument(source)) reader.readProjection(source);
     else reader.readExpression(source, false);
     const { step, parameters, isSound } = reader;
     // The server refuses a path of this source. `compile` then throws the error that the server would report first.
     if (!isSound) return { compiled: this.#compile(source), parameters };
-    if (step.compiled === undefined) {
-      step.compiled = this.#compile(new Parameters().placedIn(source, this.#sort));
-      if (this.#count.steps > MAX_STEPS) this.#forget();
-    }
+    step.compiled ??= this.#compile(new Parameters().placedIn(source, this.#sort));
     return { compiled: step.compiled, parameters };
   }
 

@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
 
 import { project } from '../../../src/testing/server/projections.js';
+import { Shapes } from '../../../src/testing/server/shapes.js';
 import { applyPipeline } from '../../../src/testing/server/updates.js';
-import { fromDriver, toDriver } from '../../../src/testing/server/values.js';
-import type { DocumentValue } from '../../../src/testing/server/values.js';
+import { fromDriver, isDocument, toDriver } from '../../../src/testing/server/values.js';
+import type { DocumentValue, Value } from '../../../src/testing/server/values.js';
 
 const STORED = fromDriver({ _id: 'x', a: [1, 2, 3], b: 'b', c: { d: 4 } }) as DocumentValue;
 
@@ -40,4 +41,23 @@ it('a path that the server refuses fails each time, with the error of the server
   for (let time = 0; time < 2; time += 1) {
     expect(() => updated({ $set: { b: '$c..d' } })).toThrow(/field names may not be empty/i);
   }
+});
+
+it('the cache is emptied when it is full, although no source that filled it can be compiled', () => {
+  const compiled: Value[] = [];
+  const shapes = new Shapes('expression', (source) => {
+    if (isDocument(source)) throw new Error('refused');
+    compiled.push(source);
+    return source;
+  });
+  const known = fromDriver(['$known']);
+  shapes.of(known);
+  shapes.of(known);
+  expect(compiled).toHaveLength(1);
+  for (let steps = 0; steps <= 200_000; steps += 1_000) {
+    const names = Array.from({ length: 1_000 }, (_, index) => `$n${steps + index}`);
+    expect(() => shapes.of(fromDriver({ refused: names }))).toThrow('refused');
+  }
+  shapes.of(known);
+  expect(compiled).toHaveLength(2);
 });
