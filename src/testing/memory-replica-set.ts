@@ -111,7 +111,8 @@ export class MemoryReplicaSet {
 
   /**
    * Lets `ms` milliseconds pass. In virtual time, resolves when everything that falls due in this time has happened, in
-   * order. In real time, resolves after `ms` milliseconds.
+   * order. In real time, resolves after `ms` milliseconds. Of several calls at a time, each resolves when its own time
+   * has passed.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    */

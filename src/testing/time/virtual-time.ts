@@ -6,7 +6,7 @@ import { turnOfEventLoop } from './turns.js';
 
 /**
  * A caller of `advance` or `settle`. It waits until virtual time has reached `untilMs` (-Infinity for `settle`) and
- * nothing more happens.
+ * nothing more happens. While others advance, a caller of `settle` goes on when the earliest of their goals is reached.
  */
 interface Goal {
   readonly untilMs: number;
@@ -122,12 +122,12 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * Lets the next event happen. If none may happen now, tells all callers that their goals are reached. Returns false
-   * if there is neither an event nor a caller.
+   * Lets the next event happen. If none may happen now, tells the callers with the earliest goal that it is reached.
+   * Returns false if there is neither an event nor a caller.
    */
   #step(): boolean {
     const { first } = this.#queue;
-    const untilMs = Math.max(...this.#goals.map((goal) => goal.untilMs));
+    const untilMs = this.#nextGoalMs();
     if (first !== undefined && !this.over.aborted && this.#mayHappen(first, untilMs)) {
       this.#end(first);
       this.#queue.removeFirst();
@@ -138,14 +138,20 @@ export class VirtualTime implements Time {
     if (this.#goals.length === 0) return false;
     this.#nowMs = Math.max(this.#nowMs, untilMs);
     const goals = this.#goals;
-    this.#goals = [];
-    for (const { reached } of goals) reached();
+    this.#goals = goals.filter((goal) => goal.untilMs > untilMs);
+    for (const goal of goals) if (goal.untilMs <= untilMs) goal.reached();
     return true;
   }
 
+  /** The earliest goal of the callers of `advance`; -Infinity if there is none. */
+  #nextGoalMs(): number {
+    const goals = this.#goals.flatMap(({ untilMs }) => (untilMs === -Infinity ? [] : [untilMs]));
+    return goals.length === 0 ? -Infinity : Math.min(...goals);
+  }
+
   /**
-   * While callers advance, no event later than the latest of their goals happens. So the clock shows exactly that goal
-   * when they go on.
+   * While callers advance, no event later than the earliest of their goals happens. So the clock shows exactly that goal
+   * when its caller goes on.
    */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);
