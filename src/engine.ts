@@ -65,7 +65,10 @@ export class Engine {
   readonly elections: Elections;
   /** What observers are told of the work of this engine. */
   readonly observation: Observation;
-  /** The claims of node-cron fires in flight. `close` awaits them: only this process can run a fire that it claimed. */
+  /**
+   * The claims in flight, each for one fire of a node-cron task. `close` awaits them: only this process can run a fire
+   * that it claimed.
+   */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
   /** What other entry points of the package have opened on this provider. `close` ends it and awaits its end. */
   readonly attached: Set<Attachment> = new Set<Attachment>();

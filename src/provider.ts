@@ -254,7 +254,10 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return result;
   }
 
-  /** Makes locks in the form of the Web Locks API. A name stands for a reader-writer lock. Sends nothing. */
+  /**
+   * Returns an object that is used like `navigator.locks` of the Web Locks API. A name stands for a reader-writer lock.
+   * Sends nothing.
+   */
   webLocks(): WebLocks {
     return new WebLocksFace(this.#engine.requester, this);
   }

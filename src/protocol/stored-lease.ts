@@ -14,7 +14,8 @@ import {
 import type { Expression, Fields } from './expressions.js';
 import { MAX_LEASE_MS, MIN_LEASE_MS } from './lock-document.js';
 
-// Expressions about one stored lease. `at` is the path to it: a field, or `$$this` for an element of an array.
+// Expressions about one stored lease. `at` is the path to it: a field such as `$holder`, or a variable such as `$$this`
+// (the element of an array).
 
 /** Whether the value is a well-formed lease. `own` has further pairs for `match`: those of the kind of lock. */
 export const isLeaseAt = (at: string, own: readonly (readonly [Expression, Expression])[] = []): Expression =>

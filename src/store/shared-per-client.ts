@@ -11,8 +11,8 @@ export interface TopologyObserver {
    */
   closed(): void;
   /**
-   * The last user of the observer has left. The observer gets no further reports, so it must forget what could become
-   * stale.
+   * The last user of the observer has left. Until another user joins, the observer gets no reports, so it must forget
+   * what could become stale.
    */
   forget(): void;
 }

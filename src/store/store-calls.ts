@@ -58,7 +58,10 @@ export class StoreCalls {
   readonly #connection: Connection;
   readonly #transitions: TransitionLimiter;
 
-  /** @param boundMs - The time bound of an ordinary call. */
+  /**
+   * @param boundMs - `storeTimeoutMs`. Only `answers` uses it, to decide when a failure is too old to count. The bound
+   *   of each call is an argument of `run`.
+   */
   constructor(db: DriverDb, collectionName: string, clock: Clock, report: Report, boundMs: number) {
     this.answers = new AnswerLog(boundMs);
     this.#db = db;

@@ -16,7 +16,7 @@ export function troubleOf(
   { hosts, replicaSet }: Seeds,
 ): string | undefined {
   if (compatibilityError !== undefined) return compatibilityError;
-  // The driver removes servers that belong to another replica set or to none, so none may be left.
+  // The driver removes servers that belong to another replica set or to none. So it may know no server any more.
   if (servers.size === 0) {
     const where = hosts.map(String).join(', ');
     return `no member of replica set ${JSON.stringify(replicaSet)} was found at ${where}`;

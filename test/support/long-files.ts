@@ -26,7 +26,7 @@ export const LONG_FILES: readonly string[] = [
   'behaviour/testing/plain-programs.test.ts',
   'docs/{examples,mongoose-page,privileges,programs-page,start-page}.test.ts',
   'docs/site/site.test.ts',
-  'programs/demo.test.ts',
+  'programs/{demo,examples}.test.ts',
   'judge/oplog-replay.test.ts',
   'lab/{fault-cluster,members,start}.test.ts',
   'faults/scenarios/{full-disk,group-failover,index-builds,overload}.test.ts',

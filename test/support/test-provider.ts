@@ -44,6 +44,13 @@ export class OwnClient implements AsyncDisposable {
     return this.commands.filter((command) => command.commandName === commandName).length;
   }
 
+  /** How many updates of this lock alone were sent so far. */
+  countFor(lockName: string): number {
+    return this.commands.filter(
+      ({ command }) => (command['query'] as Document | undefined)?.['_id'] === lockName,
+    ).length;
+  }
+
   provider(options: LockProviderOptions = {}): LockProvider {
     const provider = new LockProvider(this.db, options);
     this.#providers.push(provider);

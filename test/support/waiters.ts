@@ -1,5 +1,23 @@
 import type { LockProvider, LockSnapshot } from '../../src/index.js';
-import { eventually } from '../../lab/patience.js';
+import { eventually, later } from '../../lab/patience.js';
+
+/**
+ * Opens the wake stream of `waiter`, and keeps it open until the returned function is called. A later request of `waiter`
+ * sends a try by the fast path and a transition. Without an open stream, it would also look after the opening, but only
+ * if the stream happened to open after the transition was sent.
+ */
+export async function keepListening(
+  holder: LockProvider,
+  waiter: LockProvider,
+): Promise<() => Promise<void>> {
+  const held = await holder.acquireMutex('kept busy');
+  const waiting = later(waiter.acquireMutex('kept busy'));
+  await eventually('the stream is open', () => waiter.health().streams === 1);
+  return async () => {
+    await held.release();
+    await (await waiting).release();
+  };
+}
 
 type Observer = Pick<LockProvider, 'inspect'>;
 

@@ -26,8 +26,9 @@ type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
  * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails
- * and the hold is not over, the hold stays upgradeable. The library then cancels the upgrade on the server, and
- * repeats the cancel in the background until the outcome is known. A try that was answered with busy needs no cancel.
+ * and the hold is not over, the hold stays upgradeable. The library then cancels the upgrade on the server. It repeats
+ * the cancel in the background until an answer shows it, even after the server has refused it, as long as the hold is
+ * not over and no later change has begun. A try that was answered with busy needs no cancel.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;

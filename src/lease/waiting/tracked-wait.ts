@@ -40,8 +40,8 @@ export class TrackedWait {
 
   /**
    * Whether a grant with this token is for this wait. Tokens rise in the order of the grants (S3). So a token above the
-   * fence of every reply that showed the attempt queued belongs to a grant that came after those replies. A lower token
-   * belongs to an earlier grant under the same id, such as that of a lease that now waits for its upgrade.
+   * fence of every reply that showed the attempt queued belongs to a grant that came after those replies. Any other
+   * token belongs to an earlier grant under the same id, such as that of a lease that now waits for its upgrade.
    */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;

@@ -37,7 +37,10 @@ export interface Answer {
    * leave was confirmed without a read.
    */
   readonly nowMs: number | undefined;
-  /** Whether the combiner sent the operation a second time, because a first copy may have been applied. */
+  /**
+   * Whether this is the answer to a second copy of the operation, after a first one (its fast path) that may have been
+   * applied.
+   */
   readonly isSecondCopy: boolean;
   /**
    * The stored records of revocations, unchecked, if a whole transition contained a leave; `revocationOf` reads them.

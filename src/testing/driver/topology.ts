@@ -61,7 +61,10 @@ export class Topology {
     });
   }
 
-  /** Called when the members have changed. The monitors hear of the change soon, unless the process is cut off. */
+  /**
+   * Called when the members have changed, or may have changed. The monitors hear of the change soon, unless the process
+   * is cut off.
+   */
   changed(): void {
     const delayMs =
       LEAST_DETECTION_MS + this.#process.clock.chance.number() * (MOST_DETECTION_MS - LEAST_DETECTION_MS);
@@ -70,7 +73,10 @@ export class Topology {
     }, delayMs);
   }
 
-  /** Called when the process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`. */
+  /**
+   * Called when the process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`, unless `healed`
+   * is called before.
+   */
   cut(): void {
     if (this.#silence !== undefined) return;
     const { clock } = this.#process;

@@ -1,4 +1,4 @@
-import { Decimal, Double, isArray, isDocument, startsWithOperator } from './values/bson-value.js';
+import { Decimal, Double, isArray, isDocument, isTrue, startsWithOperator } from './values/bson-value.js';
 import type { ArrayValue, DocumentValue, Value } from './values/bson-value.js';
 import { Parameter, PathParameter } from './operators/compiler.js';
 import type { ParameterValue } from './operators/compiler.js';
@@ -232,12 +232,15 @@ export function lengthOfCut(value: Value): number | undefined {
   return typeof length === 'number' ? length : undefined;
 }
 
-/** The text of a flag (such as 1 or true) or a cut, which stays in the shape; `undefined`: the value is neither. */
+/**
+ * The text by which the shape keeps a flag (such as 1 or true) or a cut: values with the same text compile alike.
+ * `undefined`: the value is neither.
+ */
 function fixedIn(value: Value): string | undefined {
   if (typeof value === 'boolean' || typeof value === 'number') return String(value);
   if (typeof value === 'bigint') return `long ${String(value)}`;
   if (value instanceof Double) return `double ${String(value.value)}`;
-  if (value instanceof Decimal) return 'decimal';
+  if (value instanceof Decimal) return `decimal ${String(isTrue(value))}`;
   const length = lengthOfCut(value);
   return length === undefined ? undefined : `cut ${String(length)}`;
 }

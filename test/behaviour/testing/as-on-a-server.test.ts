@@ -133,4 +133,13 @@ describe.each(DATABASES)('%s', (_, database) => {
     expect(found).toEqual(stored);
     expect(JSON.stringify(found)).toBe(JSON.stringify(stored));
   });
+
+  it('a projection by a decimal includes the field, or excludes it if the decimal is zero', async () => {
+    const collection = database().collection<{ _id: number; a: number; b: number }>('a');
+    await collection.insertOne({ _id: 1, a: 2, b: 3 });
+    const shown = (a: Decimal128): Promise<unknown> => collection.findOne({}, { projection: { a } });
+    expect(await shown(decimal('1'))).toEqual({ _id: 1, a: 2 });
+    expect(await shown(decimal('0'))).toEqual({ _id: 1, b: 3 });
+    expect(await shown(decimal('0E+3'))).toEqual({ _id: 1, b: 3 });
+  });
 });

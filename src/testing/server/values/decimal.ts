@@ -53,7 +53,7 @@ function rankOf({ kind, isNegative }: Decimal): number {
   return 2;
 }
 
-/** The coefficients of both numbers for the same exponent, and that exponent. */
+/** The signed coefficients of both numbers, scaled to their lower exponent, and that exponent. */
 function aligned(a: Decimal, b: Decimal): readonly [bigint, bigint, number] {
   const exponent = Math.min(a.exponent, b.exponent);
   const scaled = (value: Decimal): bigint =>
