@@ -23,10 +23,10 @@ export interface ChildOptions {
 /**
  * The command under a lock. It shares stdin, stdout and stderr with this process.
  *
- * If stdin, stdout or stderr is a terminal, the command stays in the foreground process group, so that it can read the
- * terminal. The terminal then sends Ctrl-C to the command, and this class sends signals to the command alone. Without a
- * terminal, the command leads a process group of its own, and this class sends signals to the whole group: a shell and
- * what the shell started end together.
+ * If stdin, stdout or stderr is a terminal, the command stays in the process group of this process, because only the
+ * foreground group can read the terminal. The terminal then sends Ctrl-C to the command, and this class sends signals
+ * to the command alone. Without a terminal, the command leads a process group of its own, and this class sends signals
+ * to the whole group: a shell and what the shell started end together.
  */
 export class ChildCommand {
   /**

@@ -47,7 +47,7 @@ export interface Session extends AsyncDisposable {
 export interface SessionOptions {
   /** Shown to other processes beside the process id. */
   readonly label: string;
-  /** The time that the command may take, in ms. */
+  /** The time for connecting, in ms, between `LEAST_CONNECT_MS` and `CONNECT_MS`. Default: `CONNECT_MS`. */
   readonly timeoutMs?: number | undefined;
   /** Ends the wait for a connection. */
   readonly signal?: AbortSignal | undefined;

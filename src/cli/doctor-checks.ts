@@ -9,7 +9,7 @@ import type { Session } from './connection.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
 
-/** How long one command of a check may take at the server, in ms. */
+/** Sent with most commands of this file: how long the command may take at the server, in ms. */
 const BOUND = { maxTimeMS: 5_000 } as const;
 
 /** The major version of the oldest server that the library supports. */

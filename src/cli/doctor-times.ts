@@ -14,8 +14,8 @@ const MEMBER_MS = 3_000;
 const ALLOWANCE_MS = 1_000;
 
 /**
- * A round trip that takes this long, in ms, gets a warning; so does an acquire with its release if both together take
- * twice as long.
+ * `doctor` warns if the median round trip takes this long, in ms, or if an acquire and its release together, again the
+ * median, take twice as long.
  */
 const SLOW_MS = 200;
 

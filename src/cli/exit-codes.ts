@@ -1,8 +1,9 @@
 import { constants } from 'node:os';
 
 /**
- * The exit codes of `leasehold` itself. If the command under the lock has run to its end without a loss of the lock,
- * `run` and `elect` exit with the code of that command instead. Most of the codes here are those of sysexits.h.
+ * The exit codes of `leasehold` itself. If the command of `run` or `elect` has ended, and the lock was neither revoked
+ * before that end nor lost before its release, the exit code is that of the command instead. Most of the codes here are
+ * those of sysexits.h.
  */
 export const EXIT = {
   ok: 0,
@@ -67,7 +68,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   UNSUPPORTED_SERVER: EXIT.configuration,
 };
 
-/** The names of the errors that the driver throws for a wrong URI or a wrong option, before it sends anything. */
+/** Matches the names of the driver's errors for a wrong URI, a wrong option or a missing package. */
 const WRONG_SETTINGS = /^Mongo(Parse|InvalidArgument|API|MissingCredentials|MissingDependency)Error$/;
 
 /** The exit code for an error of this program, of the library or of the driver. */
@@ -81,7 +82,7 @@ export function exitCodeOf(error: unknown): number {
   if (typeof code === 'string' && code in BY_CODE) return BY_CODE[code] ?? EXIT.internal;
   if (WRONG_SETTINGS.test(name)) return EXIT.configuration;
   if (name.startsWith('Mongo')) return EXIT.unavailable;
-  // The library checks its arguments, and these come from the command line.
+  // The library throws these errors for wrong arguments, and its arguments come from the user of the command.
   if (name === 'RangeError' || name === 'TypeError') return EXIT.usage;
   return EXIT.internal;
 }

@@ -9,7 +9,7 @@ import type { Output } from './output.js';
 
 export interface GuardedWork {
   readonly hold: LockHandle;
-  /** The command with its arguments; `undefined`: this process holds the lock until a signal comes. */
+  /** The command with its arguments; `undefined`: no command runs. */
   readonly command: readonly string[] | undefined;
   readonly killAfterMs: number;
   /** After a loss or a revocation, `kill` ends the command, and `warn` lets it go on. */

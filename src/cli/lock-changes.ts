@@ -35,8 +35,8 @@ export async function* lockChanges(
 }
 
 /**
- * A text that differs between two snapshots if the kind, the limit, a holder or a waiter has changed. An extension does
- * not change the text.
+ * A text that differs between two snapshots if they differ in the kind, the limit, the holders, the waiters, or in the
+ * token, mode or published value of a holder. An extension does not change the text.
  */
 export function identityOf(snapshot: LockSnapshot | null): string {
   if (snapshot === null) return '';

@@ -13,7 +13,10 @@ import { Output } from './output.js';
 import { defineProgram, TAKES_COMMAND } from './program.js';
 import { prepareEnvironment } from './switches.js';
 
-/** How long the process may live after its command has ended, in ms. A command closes everything before it ends. */
+/**
+ * How long the process may live after its command has ended, in ms. What the command could not close in time must not
+ * keep the process alive.
+ */
 const LINGER_MS = 1_000;
 
 /** The exit code of a process that SIGPIPE has ended. */
@@ -89,7 +92,7 @@ function failed(error: unknown): number {
   return code;
 }
 
-/** The lines of an error. For an internal error, they are the stack, because only the stack shows the origin. */
+/** The lines of an error. With the exit code 70, they are the stack, because only the stack shows the origin. */
 function linesFor(error: unknown, code: number): readonly string[] {
   const stack = code === EXIT.internal && error instanceof Error ? error.stack : undefined;
   return stack?.split('\n') ?? [textOf(error)];
@@ -109,8 +112,8 @@ function showWarnings(): void {
 }
 
 /**
- * Called when stdout fails. If the running command catches signals, emits SIGPIPE, so that the command releases its
- * lock as after any signal. Otherwise ends the program at once.
+ * Called when stdout fails. If the running command catches signals, emits SIGPIPE, so that the command ends as after
+ * that signal, and releases its lock if it holds one. Otherwise ends the program at once.
  */
 function onOutputError({ code, message }: NodeJS.ErrnoException): void {
   if (code !== 'EPIPE') output.say(`cannot write to stdout: ${message}`);

@@ -55,7 +55,7 @@ export class Output {
   /**
    * Returns the lines of a table, escaped and styled.
    *
-   * @param width - Longer lines are cut. Default: no line is cut.
+   * @param width - The most characters of a line; the rest is cut off. Default: no line is cut.
    */
   tableLines(head: readonly string[], rows: readonly (readonly Cell[])[], width?: number): readonly string[] {
     const all = [head.map((text): Cell => ({ text, style: 'bold' })), ...rows].map((cells) =>

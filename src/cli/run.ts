@@ -23,7 +23,10 @@ export interface RunOptions extends CommonOptions {
   readonly command?: string | undefined;
 }
 
-/** Holds a lock while a command runs. Without a command, holds the lock until a signal comes. */
+/**
+ * Holds a lock while a command runs, and for at least `--hold-at-least`. Without a command, holds the lock until a
+ * signal comes, or the hold is lost or revoked.
+ */
 export async function run(
   name: string,
   options: RunOptions,
@@ -44,7 +47,8 @@ export async function run(
     hold = await acquire(session.locks, name, options, request);
   } catch (error) {
     if (exitCodeOf(error) !== EXIT.busy) throw error;
-    // With -E 0, a busy lock is no failure, and nothing is printed: cron would send every printed text as a mail.
+    // With -E 0, a busy lock or a timeout is no failure, and nothing is printed: cron would send every printed text as
+    // a mail.
     if (options.conflictExitCode === EXIT.ok) return EXIT.ok;
     throw new CommandFailure(options.conflictExitCode, (error as Error).message, { cause: error });
   }

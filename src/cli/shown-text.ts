@@ -1,7 +1,7 @@
 /**
- * Characters that could change what a terminal shows: control characters, with which escape sequences begin, and the
- * invisible characters of Unicode, such as those that reverse the direction of a text. Names and labels come from any
- * process that may write to the collection.
+ * Characters that could change what a terminal shows: control characters, with which escape sequences begin; format
+ * characters, such as those that reverse the direction of a text; lone surrogates; separators of lines and paragraphs.
+ * Names and labels come from any process that may write to the collection.
  */
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

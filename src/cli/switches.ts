@@ -12,9 +12,9 @@ const OFF: readonly string[] = ['0', 'false', 'no', 'off'];
 const PORT_OF_SERVICE = /^(tcp|udp|sctp):\/\//;
 
 /**
- * Prepares the environment for the parser. For the parser, a switch is on if its variable has any value. So this
- * function makes the parser ignore the variable of a switch that is off, every empty variable, and a port that
- * Kubernetes has set. Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
+ * Decides which variables the parser reads. For the parser, a switch is on if its variable has any value, so the
+ * variable of a switch that is off is ignored. Empty variables and a port that Kubernetes has set are ignored too.
+ * Without LEASEHOLD_URI, the URI comes from MONGODB_URI.
  *
  * @throws {@link CommandFailure} for a value of a switch that means neither on nor off.
  */

@@ -14,7 +14,10 @@ export interface TopOptions extends CommonOptions {
   readonly every: number;
 }
 
-/** Shows the locks until `q`, the busiest first. With `--json` or without a terminal, prints them once. */
+/**
+ * Shows the locks, the busiest first, until the user quits or a signal comes. With `--json` or without a terminal,
+ * prints them once.
+ */
 export async function top(prefix: string | undefined, options: TopOptions): Promise<number> {
   using interruption = new Interruption();
   const { signal } = interruption;
@@ -52,8 +55,8 @@ async function showUntilQuit(
 }
 
 /**
- * Reads the locks for one screen. If the store does not answer, the screen says so, and the command goes on: the store
- * may answer the next time.
+ * Reads the locks for one screen. If the read fails, the screen shows the error, and the command goes on: the next read
+ * may succeed.
  */
 async function frame(session: Session, prefix: string | undefined): Promise<Lines> {
   const { output } = session;
@@ -74,8 +77,8 @@ async function frame(session: Session, prefix: string | undefined): Promise<Line
 }
 
 /**
- * All locks whose names begin with the prefix, or all locks without a prefix. Locks with more waiters come first; then
- * held locks come before free ones; the rest of the order is by name.
+ * The locks whose names begin with the prefix; without a prefix, all locks. Corrupt documents are left out. Locks with
+ * more waiters come first; then held locks come before free ones; the rest of the order is by name.
  */
 async function busiest({ locks }: Session, prefix: string | undefined): Promise<readonly LockSnapshot[]> {
   const all: LockSnapshot[] = [];

@@ -4,7 +4,7 @@ import { Interruption } from './interruption.js';
 import { identityOf, lockChanges } from './lock-changes.js';
 import { stateLine } from './lock-text.js';
 
-/** Prints the lock, and prints it again whenever its holders, its queue or its limit change. */
+/** Prints the lock, and prints it again when a read shows that its kind, limit, holders or queue have changed. */
 export async function watch(name: string, options: CommonOptions): Promise<never> {
   using interruption = new Interruption();
   const { signal } = interruption;

@@ -8,7 +8,7 @@ import { Views } from './views.js';
 import type { Aged } from './views.js';
 import type { JobRow, LockRow, Row, Totals } from './wire.js';
 
-/** How many rows of each list a viewer gets. A filter searches all rows, also those that are not shown. */
+/** The most rows of each list that a viewer gets. A filter searches all rows, also those that are not shown. */
 const SHOWN = 100;
 
 /** What the board knows of one stored document. */
@@ -23,8 +23,9 @@ interface Entry {
   leases: ReadonlyMap<string, number>;
   /**
    * The attempt ids of the leases that may have been released or evicted, as events show. The end of such a lease is no
-   * loss. The value tells whether a read has shown the lease since the event. The first such read may have been sent
-   * before the event, but every later read was sent after it. So the second read removes the id, whatever it shows.
+   * loss. A read that does not show the lease removes the id. The value tells whether a read has shown the lease since
+   * the event. That read may have been sent before the event, but the next read was sent after it. So the next read
+   * removes the id, whatever it shows.
    */
   readonly left: Map<string, boolean>;
   /**
@@ -90,7 +91,7 @@ export class Board {
     this.#views.changed();
   }
 
-  /** Removes every lock with another name. */
+  /** Removes every lock whose name is not among these. */
   keepOnly(names: ReadonlySet<string>): void {
     for (const name of [...this.#byName.keys()]) if (!names.has(name)) this.remove(name);
   }
@@ -106,7 +107,7 @@ export class Board {
 
   /**
    * Notes what an event reports of a lock: how many waiters got grants, and which leases may have been released or
-   * evicted. Viewers see this after the next read of the lock.
+   * evicted. Viewers see this after the next read of the lock. Of a lock that no read has shown, nothing is noted.
    */
   heard(name: string, handOvers: number, left: readonly string[]): void {
     const entry = this.#byName.get(name);
@@ -142,7 +143,7 @@ export class Board {
   /**
    * Makes the view of a filter. A filter searches all entries. Without one, looks at the entries that are in use, and
    * at free ones only until there are enough rows. Most locks of a large collection are free, and a walk over all of
-   * them several times a second would be too slow.
+   * them for each view would be too slow.
    */
   #look(filter: string, serverNowMs: number): View {
     const found =

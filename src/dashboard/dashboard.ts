@@ -50,10 +50,10 @@ const MAX_FILTER = 1_024;
  * everyone who reaches the handler sees them.
  *
  * Not promised: the paths of the events and of revocations, and their format. If a lock changes twice between two
- * reads, the first change may not be shown: a read begins at least 500 ms after the one before. The searches for
- * filters take at most about a fifth of the time of the process. So with many locks and many filters, the handler
- * searches less often: the page may show what matched its filter many seconds ago, and a new filter waits for its
- * first search. While it waits, the page says so, and shows the state and the totals.
+ * reads, the first change may not be shown: a read begins at least 500 ms after the one before, unless that one failed.
+ * The searches for filters take at most about a fifth of the time of the process. So with many locks and many filters,
+ * the handler searches less often: the page may show what matched its filter many seconds ago, and a new filter waits
+ * for its first search. While it waits, the page says so, and shows the state and the totals.
  *
  * @returns The handler. It does not reject.
  * @throws `TypeError` or `RangeError` for a wrong provider or a wrong option.

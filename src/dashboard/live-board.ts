@@ -64,7 +64,7 @@ export class LiveBoard implements Attachment {
 
   /**
    * The events of a new viewer. The viewer joins when the stream is read for the first time. It leaves when the stream
-   * is cancelled or the signal aborts.
+   * is cancelled, the signal aborts or the provider closes.
    */
   events(filter: string, signal: AbortSignal): ReadableStream<Uint8Array> {
     const viewer = new Viewer(this.#scene, filter);

@@ -31,7 +31,10 @@ const MAX_PAUSE_MS = 3_000;
  */
 const COLLECT_MS = 50;
 
-/** How often the board is searched for leases and places whose expiry has passed, in ms. No event reports an expiry. */
+/**
+ * The time from one search of the board for leases and places whose expiry has passed to the next one, in ms, if no
+ * change is reported. After a long read, the time may be longer. No event reports an expiry.
+ */
 const LOOK_EVERY_MS = 1_000;
 
 /** The most locks that one command reads by their names. */
@@ -65,7 +68,10 @@ export class LockFeed {
   readonly #stream: StreamSupervisor;
   readonly #isDirty = new Set<string>();
   #over: AbortController | undefined;
-  /** Aborts when a change is reported: ends the part of a pause in which the feed only waits for a change. */
+  /**
+   * Aborts when a change is reported, when all locks have to be read again, or at `stop`. This ends the part of a pause
+   * in which the feed only waits for a change.
+   */
   #nap = new AbortController();
   #state: BoardState = 'connecting';
   /** Why the change stream was refused; `undefined` if it was not. While this is set, the feed polls. */
@@ -74,8 +80,8 @@ export class LockFeed {
   #mustReadAll = false;
   #failures = 0;
   /**
-   * How far the server's clock is ahead of the monotonic clock of this process, in ms. Until the first read, the wall
-   * clock stands in for the server's clock.
+   * How far the server's clock is ahead of the monotonic clock of this process, in ms. Until a read has found a lock,
+   * the wall clock stands in for the server's clock.
    */
   #aheadMs: number;
 
@@ -123,7 +129,7 @@ export class LockFeed {
     return this.#state === 'polling' ? this.#pollingWhy : undefined;
   }
 
-  /** The server's time, as estimated from the last read. */
+  /** The estimated time of the server. */
   get serverNowMs(): number {
     return this.#context.clock.nowMs() + this.#aheadMs;
   }
@@ -180,8 +186,8 @@ export class LockFeed {
   }
 
   /**
-   * Reads the locks that have changed, and those of which a lease or a place has run out, `MAX_NAMES` at a time. A lock
-   * that changes after its read, or is not among them, is left to the next call.
+   * Reads the locks that have changed, and those of which a lease or a place has run out, `MAX_NAMES` at a time. If a
+   * change of a lock is reported during the call, and the call does not read the lock after that, the next call does.
    */
   async #readDirty(over: AbortSignal): Promise<void> {
     for (const name of this.#board.endedBy(this.serverNowMs)) this.#isDirty.add(name);
@@ -251,7 +257,7 @@ export class LockFeed {
       await sleepUntil(clock, nextMs, over);
       if (this.#isDirty.size > 0 || this.#mustReadAll || over.aborted) return;
       await sleepUntil(clock, startedMs + LOOK_EVERY_MS, this.#nap.signal);
-      // Even if no lock has changed, the rate of hand-overs has changed: its oldest second is now too old.
+      // Even if no lock has changed, the rate of hand-overs may have changed: its oldest second is now too old.
       this.#changed();
     }
   }

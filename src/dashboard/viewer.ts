@@ -26,9 +26,9 @@ const SEARCHING_MS = 500;
 const RETRY_MS = 1_000;
 
 /**
- * What one viewer has been sent, and what it has to be sent next. A message has only the changes since the message
- * before it, and is made when the viewer reads it. So a slow viewer gets fewer messages, and at most one message is in
- * memory.
+ * What one viewer has been sent, and what it has to be sent next. Of the rows, a message has only those that have
+ * changed since the message before it. A message is made when the viewer reads it. So a slow viewer gets fewer
+ * messages, and at most one message is in memory.
  */
 export class Viewer {
   readonly #scene: Scene;

@@ -16,19 +16,22 @@ const MOST_SAVED_MS = 100;
 const RESERVED_MS = 50;
 
 /**
- * A view is kept for at least this many times as long as it takes to make all views. So the known views take at most a
- * seventh of the time, all of them in turn, and the rest of `SHARE` is left for new filters.
+ * A view is kept for at least this many times as long as it takes to make all views. So all known views together take
+ * at most a seventh of the time, and the rest of `SHARE` is left for new filters.
  */
 const ROUNDS_PER_VIEW = 7;
 
 /**
  * A view that no viewer has asked for during this time, in ms, does not count among all views: a viewer that reads
- * nothing must not delay the others. A viewer that reads asks when the board has changed, so, while a change stream is
- * open, the time is longer than the longest pause between two reads of the board.
+ * nothing must not delay the others. A viewer that reads asks each time the board has changed. So this time is longer
+ * than the longest pause between two reads of the board while a change stream is open.
  */
 const IDLE_MS = 5_000;
 
-/** A view, and for how long it may have been outdated, in ms. The age is 0 if the board has not changed since. */
+/**
+ * A view, and for how long it may have been outdated, in ms. The age is 0 if the board has not changed since the view
+ * was made.
+ */
 export interface Aged<V> {
   readonly view: V;
   readonly ageMs: number;
@@ -48,11 +51,14 @@ interface Filter<V> {
   kept: Kept<V> | undefined;
 }
 
-/** What the filter of each connected viewer shows. Viewers with the same filter share one view. With many filters, a view may be outdated. */
+/**
+ * What the filter of each connected viewer shows. Viewers with the same filter share one view. A view may be outdated,
+ * because not every change of the board makes it anew.
+ */
 export class Views<V> {
   readonly #clock: Clock;
   readonly #filters = new Map<string, Filter<V>>();
-  /** The time that searches may take now, in ms. After a long search, it is negative. */
+  /** The time that searches may take now, in ms. After a long search, it may be negative. */
   #savedMs = MOST_SAVED_MS;
   #savedAtMs: number;
 

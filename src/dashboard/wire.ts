@@ -1,5 +1,5 @@
-// What the server sends to the page, as JSON in server-sent events. All points in time are by the clock of
-// the MongoDB server, in ms since 1970. The page imports these types and nothing else from the server.
+// What the server sends to the page, as JSON in server-sent events, and what the page posts. All points in time are by
+// the clock of the MongoDB server, in ms since 1970. The page imports these types and nothing else from the server.
 
 /** One live lease. */
 export interface HolderRow {
@@ -37,7 +37,7 @@ export interface Row {
 
 /** A lock or an election. Of many holders and waiters, the first ones are listed and all are counted. */
 export interface LockRow extends Row {
-  /** `corrupt`: the stored document is not well-formed. */
+  /** `corrupt`: the stored document is not well-formed, or no row can be made of it. */
   readonly kind: 'mutex' | 'reader-writer' | 'semaphore' | 'election' | 'corrupt';
   readonly limit?: number | undefined;
   readonly holders: readonly HolderRow[];
@@ -60,9 +60,9 @@ export interface JobRow extends Row {
     readonly outcome: 'running' | 'completed' | 'failed' | 'missed' | 'unknown';
     readonly durationMs: number | null;
   } | null;
-  /** The next instant of the schedule, if the leader has stored it. */
+  /** The next instant of the schedule; `null` if none after the last claimed instant is stored. */
   readonly next: number | null;
-  /** The last claimed instant, if that claim began no run. */
+  /** The last claimed instant, if that claim began no run; otherwise `null`. */
   readonly missed: number | null;
 }
 
@@ -80,7 +80,8 @@ export interface ListChange<R extends Row> {
  * - `connecting`: the first read is not complete.
  * - `live`: a change stream reports every change.
  * - `polling`: there is no change stream, and all locks are read again and again.
- * - `unavailable`: the change stream has broken or a read has failed, so what is shown may be old.
+ * - `unavailable`: the change stream has broken or could not be opened, or a read has failed. So what is shown may be
+ *   old.
  */
 export type BoardState = 'connecting' | 'live' | 'polling' | 'unavailable';
 

@@ -36,8 +36,8 @@ export class Connection {
   readonly #listener: Listener;
   #source: EventSource | undefined;
   /**
-   * Older sources. Their events are ignored. They stay open until the present source has answered or failed, so
-   * that the server always has a viewer and keeps its board up to date.
+   * Older sources. Their events are ignored. They stay open until the present source has answered or failed, so that
+   * the server has a viewer meanwhile and keeps its board up to date.
    */
   #older: EventSource[] = [];
   #hasAnswered = false;

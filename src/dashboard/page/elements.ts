@@ -1,4 +1,4 @@
-// Makes elements. A text from the collection becomes a text node, and never markup.
+// Makes elements. A text from the collection becomes a text node or an attribute, and never markup.
 
 /**
  * Characters that could hide what a text says: control characters, and invisible ones, for example those that reverse

@@ -17,11 +17,11 @@ export interface RowView<R extends Row> {
 
 /** What the page knows of the rows that match the filter. */
 export interface Knowledge {
-  /** Whether the filter waits for its first search. The rows are then those from before. */
+  /** Whether the filter waits for its first search. The rows are then those of the filter before. */
   readonly isSearching: boolean;
   /**
-   * Whether the rows may be old: the page has no connection to the store, or the filter waits for its first search. An
-   * empty list then does not mean that nothing is stored.
+   * Whether the rows may be old: the state is neither `live` nor `polling`, or the filter waits for its first search.
+   * An empty list then does not mean that nothing is stored.
    */
   readonly isOutdated: boolean;
 }
@@ -149,7 +149,10 @@ export class List<R extends Row> {
     else element.after(details);
   }
 
-  /** If `isStill`, up to `MAX_GONE` rows that the server no longer lists stay where they are, and new rows come last. */
+  /**
+   * If `isStill`, rows that the server no longer lists stay where they are: up to `MAX_GONE` of them, and those that
+   * are in use. New rows come last.
+   */
   #arrange(isStill: boolean): void {
     const wanted = new Set(this.#order);
     const gone = [...this.#views].filter(([key]) => !wanted.has(key));

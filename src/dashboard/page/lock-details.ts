@@ -7,7 +7,7 @@ import type { Now } from './times.js';
 /** Asks the server to revoke one hold. */
 export type Revoke = (name: string, holder: HolderRow, why: string, force: boolean) => void;
 
-/** Shows everything about one lock. Inputs and buttons stay the same elements while the rest changes. */
+/** Shows the holders and the queue of one lock. Inputs and buttons stay the same elements while the rest changes. */
 export class LockDetails {
   readonly element = make('div', { class: 'whole-lock' });
   readonly #revoke: Revoke | null;
@@ -74,7 +74,7 @@ export class LockDetails {
   }
 }
 
-/** One holder, and the form that revokes its hold. */
+/** One holder, and the form that revokes its hold, unless the dashboard is read-only. */
 class Holding {
   readonly element = make('div', { class: 'holding' });
   #terms = make('dl');

@@ -14,7 +14,9 @@ import { count, counted } from './times.js';
 /** How often a timer updates the ages, in ms. The timer skips a tick if a message has just updated them. */
 const TICK_MS = 500;
 
-/** The least time between two summaries for screen readers, in ms, unless the state changes. */
+/**
+ * The least time between two summaries for screen readers, in ms, unless the state changes or a search begins or ends.
+ */
 const SUMMARY_MS = 15_000;
 
 /** The filter is applied when the user has not typed for this time, in ms. */
@@ -36,7 +38,10 @@ const figures = new Figures(elementOf('figures'));
 let mayRevoke = false;
 let aheadMs = 0;
 let latest: BoardMessage | undefined;
-/** The state of the latest message; `unavailable` while there is no connection to the server of the page. */
+/**
+ * The state of the latest message; `connecting` before the first one; `unavailable` while there is no connection to the
+ * server of the page.
+ */
 let state: BoardState = 'connecting';
 let isSearching = false;
 /** The age of the rows when they were received, in ms. */
