@@ -11,8 +11,8 @@ export const hasSubscribers = (): boolean =>
   acquire.hasSubscribers || hold.hasSubscribers || lost.hasSubscribers || wakeups.hasSubscribers;
 
 /**
- * The messages about acquires or about holds. Each of them is a copy of what the library itself uses, so a subscriber
- * that changes a message changes nothing else.
+ * The messages about acquires or about holds. Each of them is a shallow copy of what the library itself uses, so a
+ * subscriber that sets a field of a message changes nothing else.
  */
 class Messages<T extends object> {
   readonly #messages = new WeakMap<T, T>();

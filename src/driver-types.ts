@@ -21,7 +21,10 @@ export interface DriverWatched {
   watch(pipeline?: DriverDocument[], options?: DriverStreamOptions): DriverChangeStream;
 }
 
-/** The command options that the library uses. `Aborting` has `signal`, which some supported drivers ignore. */
+/**
+ * The command options that the library uses, except `signal`, which some supported drivers ignore (`Aborting` in
+ * store/connection.ts).
+ */
 export interface DriverCommandOptions {
   readonly readPreference?: 'primary';
   readonly promoteLongs?: boolean;

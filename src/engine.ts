@@ -66,8 +66,8 @@ export class Engine {
   /** What observers are told of the work of this engine. */
   readonly observation: Observation;
   /**
-   * The claims in flight, each for one fire of a node-cron task. `close` awaits them: only this process can run a fire
-   * that it claimed.
+   * The claims in flight, each for one fire of a node-cron task. `close` awaits them for at most `drainMs`: only this
+   * process can run a fire that it claimed.
    */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
   /** What other entry points of the package have opened on this provider. `close` ends it and awaits its end. */
@@ -101,7 +101,7 @@ export class Engine {
    * @param process - The process id. Default: a new one. All engines of a quorum get the same process id.
    * @param isOfStore - Whether the engine works for one store of a quorum.
    * @throws `TypeError` if `db` is no `Db` of the driver; `RangeError` if the client's connection pool is too small for
-   *   the settings, or if the name of the collection is too long.
+   *   the settings, or if the names of the database and the collection are too long together.
    */
   constructor(db: DriverDb, given: Settings, report: Report, process?: string, isOfStore = false) {
     this.settings = settingsFor(db, given);

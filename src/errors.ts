@@ -4,12 +4,12 @@ import type { LeaseInfo } from './protocol/replies/snapshot.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
 
 /**
- * The time to wait was up before the lock was granted, or before the hold was upgraded. The library withdraws the
- * request at once or, if the store does not answer, in the background. A failed acquire holds nothing, and what it left
- * in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If the store did not answer
- * at the end, the message says so, and says whether the store had answered before. `cause` is then the error of the
- * store, or an `AggregateError` for several stores.
- * `untilElected` also throws this error, and withdraws nothing: the candidate still stands for election.
+ * The time to wait was up before the lock was granted or the hold upgraded, or a single try found the lock busy. The
+ * library withdraws the request at once or, if the store does not answer, in the background. A failed acquire holds
+ * nothing, and what it left in the store lasts for at most one lease. A failed upgrade leaves the hold upgradeable. If
+ * the store did not answer at the end, the message says so, and says whether the store had answered before. `cause` is
+ * then the error of the store, or an `AggregateError` for several stores. `untilElected` also throws this error, and
+ * withdraws nothing: the candidate still stands for election.
  */
 export class AcquireTimeoutError extends LeaseholdError {
   /** @internal */
@@ -18,7 +18,7 @@ export class AcquireTimeoutError extends LeaseholdError {
   /** Always `ACQUIRE_TIMEOUT`. */
   readonly code = 'ACQUIRE_TIMEOUT';
 
-  /** The holders that the store showed last. Empty if no answer has shown a holder. */
+  /** The holders that the store showed last; of many holders, only some. Empty if none is known. */
   readonly holders: readonly LeaseInfo[];
 
   /**
@@ -92,7 +92,7 @@ export class LockLostError extends LeaseholdError {
   /** Always `LOCK_LOST`. */
   readonly code = 'LOCK_LOST';
 
-  /** How the hold ended. */
+  /** How the hold ended; `expired` if the hold is doubtful. */
   readonly why: LossCause;
 
   /** @internal */
@@ -102,7 +102,7 @@ export class LockLostError extends LeaseholdError {
   }
 }
 
-/** The lock is in use as another kind of lock. Claims of node-cron also refuse an idle lock of another kind. */
+/** The lock is in use as another kind. `resize` and claims of node-cron also refuse an idle lock of another kind. */
 export class LockKindMismatchError extends LeaseholdError {
   /** @internal */
   static override readonly codeOfAll = 'LOCK_KIND_MISMATCH';
@@ -231,9 +231,9 @@ export class ProviderClosedError extends LeaseholdError {
 }
 
 /**
- * The store refused a command, or did not answer in time. If `outcomeKnown` is false, the command may have been
- * applied. If the command was a request for a lock, the library then removes in the background what the request may
- * have left in the store, and nothing of the request lasts longer than one lease.
+ * The store or the driver refused a command, or the command failed or had no answer in time. If `outcomeKnown` is false,
+ * the command may have been applied. The library then removes in the background what a request for a lock may have left
+ * in the store, and nothing of the request lasts longer than one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** @internal */

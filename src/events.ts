@@ -125,13 +125,13 @@ export interface StoreErrorEvent {
    * `stream` or `hello` (the handshake).
    */
   readonly during: string;
-  /** What went wrong: a shortened error of this library, of the driver or of the server. */
+  /** What went wrong: an error of this library, of the driver or of the server, possibly shortened. */
   readonly error: unknown;
 }
 
 /** The index for purging could not be created. Locks work without it, but unused documents stay. */
 export interface IndexErrorEvent {
-  /** What went wrong: a shortened error of this library, of the driver or of the server. */
+  /** What went wrong: an error of this library, of the driver or of the server, possibly shortened. */
   readonly error: unknown;
 }
 

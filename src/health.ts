@@ -9,8 +9,8 @@ export interface LockProviderHealth {
    * followed; less than a quarter of a lease is left, because its extensions have failed or the process was suspended.
    * Otherwise true, also if the provider has asked the store for nothing lately.
    *
-   * A server that refuses commands, for example for a missing privilege, has answered: `healthy` stays true. Listen to
-   * `storeError`.
+   * A server that refuses commands, for example for a missing privilege, has answered: its refusals alone do not make
+   * `healthy` false. Listen to `storeError`.
    */
   readonly healthy: boolean;
   /** Why the provider is not healthy, a sentence for each cause; empty if the provider is healthy. */
@@ -37,7 +37,7 @@ export interface LockProviderHealth {
 /** What the parts of a provider tell of themselves. */
 export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> {
   readonly isClosing: boolean;
-  /** For how long commands have got no answer; `undefined`: commands get answers, or none was sent lately. */
+  /** For how long commands have got no answer; `undefined` if none has failed lately, or an answer has followed. */
   readonly silence: Silence | undefined;
   /** The last refusal of the driver, if no answer has followed it. */
   readonly refusal: { readonly error: unknown } | undefined;

@@ -15,8 +15,8 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
  * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
  * so a listener that throws would stop the other listeners and the code that emits. Here the error of a listener
  * becomes a process warning. Some events that report failures, such as `lost`, also become a process warning if they
- * have no listener: at most one a minute for each event, and none for an expected failure. The durations in events are
- * rounded down to whole milliseconds.
+ * have no listener: at most one a minute for each event, none for an expected failure, and none after the provider that
+ * emits the event is closed. The durations in events are rounded down to whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // The wrapper of each listener for each event, so that `off` finds what `on` registered.

@@ -142,7 +142,10 @@ export class Observation {
     this.#tell((observer) => observer.holdStarted?.(observed));
   }
 
-  /** Called before a release is sent. If the release sends nothing, only `holdEnded` is called. */
+  /**
+   * Called when the owner has released the hold, before the release is sent. If the release sends nothing, or the
+   * handle was garbage-collected, only `holdEnded` is called.
+   */
   holdReleasing(hold: object): void {
     const observed = this.#holds.get(hold);
     if (observed !== undefined) this.#tell((observer) => observer.holdReleasing?.(observed));

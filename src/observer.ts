@@ -15,7 +15,13 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
  */
 export type AcquireResult = 'granted' | 'busy' | 'timeout' | 'aborted' | 'error';
 
-/** How a hold ended: by its owner, by a loss, or because its provider closed while it was held. */
+/**
+ * How a hold ended.
+ *
+ * - `release`: by its owner, or because its handle was garbage-collected.
+ * - `closing`: its provider closed while the lock was held.
+ * - `loss`: for any other reason.
+ */
 export type HoldEnd = 'release' | 'loss' | 'closing';
 
 /**
@@ -44,7 +50,8 @@ export interface ObservedLock {
 export interface ObservedAcquire extends ObservedLock {
   /**
    * The W3C trace context of the hold to come. An observer sets it when the acquire starts. The document stores it with
-   * the waiter and with the lease.
+   * the waiter and with the lease, unless the process already had the seat (a kept seat) or the lock is that of a
+   * quorum.
    */
   traceparent: string | undefined;
   /** The place in the queue, 0 for the head, when the store first showed it. */
@@ -68,7 +75,7 @@ export interface ObservedHold extends ObservedLock {
   readonly acquire: ObservedAcquire;
   readonly fencingToken: number;
   endedBy: HoldEnd | undefined;
-  /** Why the hold ended; `released` if its owner ended it. */
+  /** Why the hold ended; `released` if its owner ended it, or if its handle was garbage-collected. */
   why: LossCause | undefined;
   durationMs: number | undefined;
 }

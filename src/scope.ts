@@ -9,7 +9,10 @@ export interface CallLimits extends ParsedWait {
   readonly startedMs: number;
 }
 
-/** The longest wait for the answer to a cancel, in ms. The cancel is sent when the time of the request is up. */
+/**
+ * The longest wait, in ms, after the time of a request or an upgrade is up: for the answer to its cancel, and for the
+ * extension that may follow (E7).
+ */
 export const CANCEL_GRACE_MS = 1_000;
 
 /** Why a call must end: the caller has aborted it, the provider closes, or the time is up. */

@@ -4,8 +4,8 @@ import type { Clock } from './clock.js';
 import { goBy } from './keep-alive.js';
 
 /**
- * Everything that differs between runs of a process: the time, the turns of the event loop, chance, and the process
- * name.
+ * What a simulation replaces in a process, apart from the driver: the time, the turns of the event loop, chance, and
+ * the process name.
  */
 export interface Surroundings {
   readonly clock: Clock;
@@ -25,7 +25,7 @@ export function surroundingsOf(db: object | undefined): Surroundings {
   return surroundings;
 }
 
-/** The surroundings of the simulated process that uses this `Db` or client; `undefined` if `db` is a real one. */
+/** The surroundings of the simulated process that uses this `Db` or client; `undefined` if `db` is not simulated. */
 export const simulatedSurroundingsOf = (db: object | undefined): Surroundings | undefined =>
   (db as { readonly [SURROUNDINGS]?: Surroundings } | undefined)?.[SURROUNDINGS];
 

@@ -84,7 +84,10 @@ export class Candidacy {
     };
   }
 
-  /** Why the store did not answer the last copy of this candidate's request; `undefined` if the store answered. */
+  /**
+   * The error of the last copy of this candidate's request whose outcome is unknown; `undefined` if no copy has had an
+   * unknown outcome since the last reply of the store.
+   */
   get trouble(): unknown {
     return this.#trouble;
   }
@@ -144,8 +147,8 @@ export class Candidacy {
   }
 
   /**
-   * Called each time the store does not answer the request, which is then repeated. Reports only the first failure
-   * until the store answers again.
+   * Called each time the outcome of a copy of the request is unknown; the request is then repeated. Reports only the
+   * first failure until the store answers again.
    */
   #troubled(error: unknown): void {
     const isNew = this.#trouble === undefined;

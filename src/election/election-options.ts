@@ -56,8 +56,9 @@ export interface LeaderElectionOptions {
   onFailure?: OnFailure | undefined;
   /**
    * Called at the beginning of a term. The function may return a promise for the work of the term. This work has to end
-   * when `term.signal` aborts. Only the end of the term waits for the promise. The function is never called before the
-   * `onDeposed` of the previous term has ended.
+   * when `term.signal` aborts. The term goes on after the promise is fulfilled. The end of the term and the next
+   * request of the candidate wait for the promise. The function is never called before the `onDeposed` of the previous
+   * term has ended.
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
   /**

@@ -10,7 +10,7 @@ export interface LateCandidate {
   readonly name: string;
   readonly candidateId: string;
   readonly waitedMs: number;
-  /** Why the store does not answer the request of the candidate; `undefined` if the store answers. */
+  /** `Candidacy.trouble` describes it. Also `undefined` if the candidate is stopped. */
   readonly trouble: unknown;
 }
 

@@ -101,7 +101,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError}, {@link
    *   CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store refuses. A
    *   candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error` event, and the
-   *   candidate continues. A store that does not answer causes one such event until it answers again.
+   *   candidate continues. If the store does not answer a request, there is one such event until it answers again.
    */
   async start(): Promise<void> {
     await keepAlive(this.#candidate.start());
@@ -115,8 +115,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    *   call rejects with the reason of the signal.
    * @throws {@link AcquireTimeoutError} at most a second after `timeoutMs`: the error names the leader, if there is
    *   one, or says that the store does not answer; the reason of `signal` when it aborts; {@link ProviderClosedError};
-   *   a `DOMException` named `AbortError` when `stop` is called for a started candidate, or when the first request of
-   *   the candidate fails.
+   *   a `DOMException` named `AbortError` when `stop` is called while the candidate is not `stopped`, or when the first
+   *   request of the candidate fails.
    */
   async untilElected(options?: {
     timeoutMs?: number | undefined;
@@ -143,8 +143,8 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
   }
 
   /**
-   * Ends the term as `stop` does. The candidate then goes to the end of the queue. Does nothing if the candidate does
-   * not lead. If the term is ending already, waits for its end for at most `drainMs`.
+   * Ends the term as `stop` does. The candidate then goes to the end of the queue. If the term is ending already, only
+   * waits for its end, for at most `drainMs`. Does nothing if the candidate has no term.
    */
   async resign(options?: DrainOptions): Promise<void> {
     const drainMs = parseDrain('resign', options);

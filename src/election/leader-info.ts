@@ -36,7 +36,7 @@ export interface CandidateInfo {
   readonly value: string;
   /** For the leader, when its term began; for a standby, when it was queued. By the server's clock. */
   readonly since: Date;
-  /** Whether the candidate leads. */
+  /** Whether the candidate leads, or led last and the transition of the election goes on. */
   readonly isLeader: boolean;
 }
 

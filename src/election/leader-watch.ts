@@ -18,7 +18,8 @@ interface Observed {
   token: number;
   /**
    * The local time at which the leader's lease and the transition of the election end, unless the lease is extended;
-   * infinite if there is no leader. No event reports this end, so the leader is read again at this time.
+   * infinite if there is no leader, and before the first read. No event reports this end, so the leader is read again
+   * at this time.
    */
   endsAtMs: number;
 }
@@ -26,8 +27,9 @@ interface Observed {
 /**
  * Reads the leaders for all iterations over leaders of one provider (here called observers), with one command for all
  * observed elections. The leaders are read when an election gets its first observer, when the change stream reports
- * that a leader may have changed, and when the lease of a leader and its transition end. While the change stream does
- * not cover all observed elections, and after a failed read, the leaders are read every `pollMs.max`.
+ * that a leader may have changed, and when the lease of a leader and the transition of its election end. While the
+ * change stream does not cover all observed elections, and after a failed read, the leaders are read every
+ * `pollMs.max`.
  */
 export class LeaderWatch {
   readonly #collection: LockCollection;

@@ -54,7 +54,7 @@ export class TermHandle extends LeaseHandle {
     this.#holds.letExpire(this.#hold);
   }
 
-  /** @internal The unanswered copies of the request that got this term. */
+  /** @internal The unanswered copies of the request that got this term; `undefined` if there were none at the grant. */
   get copies(): UnansweredCopies | undefined {
     return this.#hold.grant.copies;
   }

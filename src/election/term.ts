@@ -33,7 +33,7 @@ interface Ending {
 /**
  * One term of a candidate. A term that is not lost ends in this order: its signal aborts; its work has `drainMs` to
  * end; `onDeposed` is called; the seat is given back. So no other candidate is elected before `onDeposed`, unless the
- * lease is over first.
+ * lease expires or is evicted first.
  *
  * Work that takes longer than `drainMs` keeps the seat until the work ends or the stored lease is over, the transition
  * of the election included. The lease is not extended any more after `drainMs`, so work that never ends does not keep
@@ -47,7 +47,9 @@ export class Term {
    * already. The first cause decides.
    */
   readonly #ending: Promise<Ending | undefined>;
-  /** Resolves when the term has ended, with whether a hand-over has given the seat to another candidate. */
+  /**
+   * Resolves when the term has ended, with whether a hand-over is known to have given the seat to another candidate.
+   */
   readonly #endResult: Promise<boolean>;
   /** Aborts when the `drainMs` of a later stop is over while the term is still ending, or when the term has ended. */
   readonly #hurrying = new AbortController();
@@ -86,8 +88,8 @@ export class Term {
   async lead(): Promise<void> {
     const { handle } = this;
     const { callbacks, listener, options } = this.#parts;
-    // `listener.elected` comes first, because the term may end in either of the next two calls: in `#startObserved` if an
-    // observer stops the candidate, and in `#watch` if the hold is over already.
+    // `listener.elected` comes first, because the term may end in either of the next two calls: in `#startObserved` if
+    // an observer stops the candidate, and in `#watch` if the hold is over already.
     listener.elected(handle);
     this.#startObserved();
     this.#watch();
@@ -102,8 +104,8 @@ export class Term {
   }
 
   /**
-   * Ends the term. Resolves with whether a hand-over has given the seat to another candidate. If the term is ending
-   * already, waits for its end for at most `drainMs`, and resolves with false.
+   * Ends the term. Resolves with whether a hand-over is known to have given the seat to another candidate. If the term
+   * is ending already, waits for its end for at most `drainMs`, and resolves with false.
    */
   async end(why: WhyDeposed, drainMs: number, to?: string): Promise<boolean> {
     if (this.#isEnding) {
@@ -199,7 +201,7 @@ export class Term {
     void vacated.then(() => leftBehind.delete(vacated));
   }
 
-  /** Resolves when the work has ended, `onDeposed` has been called, and the seat is given back. */
+  /** Resolves with the result of `vacate`, which is called when the work has ended and `onDeposed` has been called. */
   #depose<T>(why: WhyDeposed, vacate: () => Promise<T>): Promise<T> {
     const { callbacks, listener } = this.#parts;
     const vacated = callbacks.deposed(this.handle, why, vacate);

@@ -18,7 +18,8 @@ export interface FencedTransactionOptions {
   collectionName?: string | undefined;
   /**
    * The name of the database of that collection. Default: the database of the locks; for locks of a quorum, the
-   * database that the connection string of the client names. Required for locks of several databases.
+   * database that the connection string of the client names. Required for locks of several databases, and for locks of
+   * a quorum together with other locks.
    */
   databaseName?: string | undefined;
   /**
@@ -93,8 +94,8 @@ const BETWEEN_TRIES = new Backoff(10, 80);
  * @throws {@link StaleTokenError} with both tokens; {@link UnsupportedServerError} if the server has no transactions;
  *   what `work` throws; the driver's errors as they are.
  * @throws `TypeError` or `RangeError`, before anything is sent: for a `lock` that is not held exclusively, an empty
- *   list, one lock named twice, locks of several databases without `databaseName`, a `work` that is not a function, or
- *   a wrong option.
+ *   list, one lock named twice, locks that require a `databaseName` that is not given, a `work` that is not a function,
+ *   or a wrong option.
  * @throws `TypeError`, after the server has refused the claim: for a fence document whose `token` is not a number.
  */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- for a call that names only T

@@ -6,7 +6,7 @@ import { notAbove } from './token-field.js';
 
 /**
  * The most repeats of an upsert that collides with another upsert. The first repeat usually finds and updates the
- * document of the other upsert. More repeats are needed only if that document is deleted meanwhile.
+ * document of the other upsert. More repeats are needed if that document is deleted meanwhile.
  */
 const MAX_COLLISIONS = 10;
 

@@ -21,7 +21,7 @@ export function parseField(given: string | undefined): string {
  * `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept `$expr`.
  *
  * A parent of the field must be missing or an object. In an array, the path would select fields of the elements. In any
- * other value, `$set` cannot create the field.
+ * other value, the operator `$set` cannot create the field, and the stage `$set` would replace the value.
  */
 export function notAbove(field: string, token: number): Document {
   const steps = field.split('.');

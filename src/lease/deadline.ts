@@ -35,9 +35,9 @@ export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: L
 export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
 
 /**
- * Whether at least a third of the lease is left until `deadline`. If not, the process extends the granted lease before
- * the caller gets the hold (E7). The one exception: the time of the request is up, and the store does not answer the
- * extension within `CANCEL_GRACE_MS`.
+ * Whether at least a third of the lease is left until `deadline`. If not, the process sends an extension of the granted
+ * lease and awaits the answer before the caller gets the hold (E7). The one exception: the time of the request is up,
+ * and the store does not confirm the extension within `CANCEL_GRACE_MS` after that.
  */
 export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms): boolean =>
   isEnough(deadline.ms - clock.nowMs(), terms);

@@ -63,7 +63,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 86_400_000;
 
 /**
- * Makes a coordinator for the `distributed` tasks of node-cron: each fire of a task runs in one process of the fleet.
+ * Makes a coordinator for the `distributed` tasks of node-cron: each fire of a task runs in at most one process of the
+ * fleet.
  *
  * Guaranteed: at most one process runs a fire. The claim of a fire is one atomic update, which the server applies only
  * if no process has claimed this fire or a later one, and only when its own clock has reached the instant. So neither

@@ -27,8 +27,9 @@ export interface InstrumentOptions {
    */
   meterProvider?: MeterProvider | undefined;
   /**
-   * Maps the name of a lock to a group, which becomes the attribute `leasehold.lock.group` of the metrics. Return few
-   * different values: each of them is a series of its own in the store of the metrics. Default: no such attribute.
+   * Maps the name of a lock to a group, which becomes the attribute `leasehold.lock.group` of all metrics that concern
+   * one lock. Return few different values: each of them is a series of its own in the store of the metrics. Default: no
+   * such attribute.
    */
   groupOf?: ((lockName: string) => string) | undefined;
 }
@@ -39,21 +40,23 @@ const KEYS: KeysOf<InstrumentOptions> = { tracerProvider: true, meterProvider: t
 const SCOPE = 'leasehold';
 
 /**
- * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, terms
- * and runs. Requests, holds, terms and runs that began before the call are not recorded, but the losses of such holds
- * are counted. The call sends no command to the server.
+ * Records metrics and spans of one provider by OpenTelemetry, from now on: of its requests, holds, extensions, change
+ * streams, terms and runs. Requests, holds, terms and runs that began before the call are not recorded, but the losses
+ * of such holds are counted. The call sends no command to the server.
  *
  * While a `LockProvider` is instrumented, each request whose span is recorded carries the trace context of its hold.
- * The lease stores the trace context in the field `traceparent` (55 bytes). If the process of the next hold is
- * instrumented too, it links the span of the next hold to this trace context.
+ * The lease stores the trace context in the field `traceparent` (55 bytes), unless the update of a process that is not
+ * instrumented grants the seat. If the process of the next hold is instrumented too, it links the span of the next hold
+ * to this trace context.
  *
  * An error that a tracer, a meter or `groupOf` throws later changes nothing for the lock. The error causes a process
  * warning, at most one a minute.
  *
  * If the same provider is instrumented twice, each instrumentation records everything.
  *
- * @returns A function that ends the instrumentation. Open spans then end without their result, the open requests and
- *   holds are taken out of the up-down counters, and nothing is recorded afterwards. May be called again.
+ * @returns A function that ends the instrumentation. Open spans then end without their result, and the open requests
+ *   and holds are taken out of the up-down counters. Afterwards the gauge of the change streams does not count the
+ *   provider any more, and nothing else is recorded. May be called again.
  * @throws `TypeError` for a wrong provider or a wrong option.
  */
 export function instrument(locks: Instrumentable, options?: InstrumentOptions): () => void {

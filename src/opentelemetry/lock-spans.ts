@@ -200,7 +200,7 @@ const attributesOf = ({ lockName, kind, mode, fencingToken, queuePlace }: Observ
   ...(queuePlace !== undefined && { 'leasehold.queue.place': queuePlace }),
 });
 
-/** Other processes have stored the texts in `handedBy`, so a text may be no valid trace context. */
+/** Other processes may have stored the texts in `handedBy`, so a text may be no valid trace context. */
 const linksOf = ({ handedBy }: ObservedAcquire): readonly Link[] =>
   handedBy
     .flatMap((traceparent) => {

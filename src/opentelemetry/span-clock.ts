@@ -22,7 +22,10 @@ export class SpanClock {
   }
 }
 
-/** How far the stored offset may be from a new reading, in ms. If it is further away, the system clock was set. */
+/**
+ * How far the stored offset may be from a new reading, in ms. If it is further away, the two clocks have moved apart,
+ * for example because the system clock was set or the process was suspended.
+ */
 const TOLERANCE_MS = 2;
 
 /** How far the wall clock of each process is ahead of its monotonic clock, in ms. */
@@ -31,7 +34,7 @@ const offsets = new WeakMap<Clock, number>();
 /**
  * One offset for all spans of a process. The wall clock shows whole ms, so with an offset of its own each span would be
  * up to 1 ms off, and spans of holds that follow each other would overlap. The stored offset is replaced only if a new
- * reading shows that the system clock was set.
+ * reading shows that the two clocks have moved apart.
  */
 function wallAheadOf(clock: Clock): number {
   const beforeMs = clock.nowMs();

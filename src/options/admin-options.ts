@@ -20,7 +20,7 @@ export const parseDrain = (of: string, given?: DrainOptions): number =>
 
 /** Options of a revocation. */
 export interface RevokeOptions {
-  /** The attempt id of the one lease to revoke. Default: every lease of the lock. */
+  /** The attempt id of the one lease to revoke. Default: every lease that a read of the lock shows. */
   id?: string | undefined;
   /** The reason for the revocation, which the holders are told. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
@@ -31,7 +31,7 @@ export interface RevokeOptions {
   force?: boolean | undefined;
 }
 
-/** Selects the locks that `list` returns. */
+/** Selects the locks that `list` returns: those that match every given field. Default: all locks. */
 export interface ListFilter {
   /** Only locks whose names begin with this text. */
   prefix?: string | undefined;

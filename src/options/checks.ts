@@ -6,7 +6,7 @@ import { MAX_LEASE_MS, MIN_LEASE_MS } from '../protocol/lock-document.js';
 import { refuseUnknownKeys } from './unknown-keys.js';
 import type { KeysOf } from './unknown-keys.js';
 
-/** The most bytes of UTF-8 in a name, a label or another text from a caller. */
+/** The most bytes of UTF-8 in a name that `parseName` checks, and in a text that `shortText` checks. */
 const MAX_TEXT_BYTES = 1_024;
 
 export function leaseLength(option: string, value: unknown): number {
@@ -94,7 +94,7 @@ export function outOfRange(option: string, rule: string, value: unknown): RangeE
   return new RangeError(`${option} must be ${rule}, got ${shown(value)}`);
 }
 
-/** Checks the name of a lock: a well-formed string of 1 to 1,024 bytes in UTF-8. The name is not normalised. */
+/** Checks the name of a lock or job: a well-formed string of 1 to 1,024 bytes in UTF-8. The name is not normalised. */
 export function parseName(name: unknown): string {
   if (typeof name !== 'string') throw wrongType('name', 'a string', name);
   if (name === '') throw new RangeError('name must not be empty');

@@ -1,6 +1,6 @@
 // Folder `options`: the options of providers, locks and operators, with their public types, defaults and checks.
-// Folders that have options of their own, such as `election` and `quorum`, check them with checks.ts. All options are
-// checked once, and the rest of the code gets checked values.
+// Folders that have options of their own, such as `election` and `quorum`, check them with checks.ts. Every value is
+// checked before it is used.
 
 import { DAY_MS } from '../clock.js';
 import { quoted } from '../error-text.js';
@@ -48,7 +48,7 @@ export interface LockProviderOptions {
   /**
    * The first and the longest pause between two reads of a provider that polls for its waiters, in ms. The pauses grow
    * from the first to the longest. Up to a quarter of each pause is taken off at random. Default: 10, and the larger of
-   * 800 and `min`.
+   * 800 and `min`. Without a change stream, observed leaders are read every `max`.
    */
   pollMs?:
     | {
@@ -67,11 +67,14 @@ export interface LockProviderOptions {
   /**
    * How long the change stream stays open after the last wait and after the last use of a kept seat, in ms: 0 to 24 h,
    * default 10,000. The stream also closes after this time if no wait is at the head of its queue and no queue has
-   * moved. Without the stream, a provider that waits or keeps a seat reads its locks once a second. For kept seats and
-   * for queues that do not move, a time below one second counts as one second.
+   * moved. While the stream is then closed, a provider that waits or keeps a seat reads its locks once a second. For
+   * kept seats and for queues that do not move, a time below one second counts as one second.
    */
   wakeIdleMs?: number | undefined;
-  /** How long an unused lock document is kept, in ms: from two leases to ten years (3,650 days), default 7 days. */
+  /**
+   * How long an unused lock document is kept at least, in ms: from two leases to ten years (3,650 days), default
+   * 7 days.
+   */
   retentionMs?: number | undefined;
   /** The largest number of holders and waiters of one lock: an integer, 1 to 100,000, default 10,000. */
   maxMembers?: number | undefined;
@@ -134,7 +137,7 @@ export function parseProviderOptions(given?: LockProviderOptions): Settings {
   return parseSettings(knownOptions(given, 'LockProvider', PROVIDER_OPTIONS));
 }
 
-/** Checks the values of options. The caller has checked the keys. */
+/** Checks the values of options. The caller has checked the keys of `given`. */
 export function parseSettings(given: LockProviderOptions): Settings {
   const { leaseMs: lease = 30_000, pollMs, wakeups = 'auto', retentionMs, ...options } = given;
   const leaseMs = leaseLength('leaseMs', lease);
@@ -191,7 +194,7 @@ function collectionName(value: unknown): string {
   return value;
 }
 
-/** The most bytes of `database.collection` that a server from version 4.4 accepts. */
+/** The most bytes of `database.collection` that a server from version 4.4 accepts for an unsharded collection. */
 const MAX_NAMESPACE_BYTES = 255;
 
 /** Checks that the names of the database and the collection together are short enough for the server. */

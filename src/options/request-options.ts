@@ -33,15 +33,18 @@ export interface PrimitiveOptions {
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a request or an upgrade waits for the lock.
+   *
+   * A lock of a quorum refuses a value above 0.
    */
   keepMs?: number | undefined;
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
    * another process by at most `passes` holds of this provider. They begin only during the `keepMs` that start when
-   * this provider has the seat and knows of a waiter. The count starts anew after another process has had the seat. A
-   * reader-writer lock refuses a value above 0, because readers share a kept read only until a request or an upgrade
-   * waits for the lock.
+   * this provider has the seat and knows of a waiter. The count starts anew after another process has had the seat.
+   * Whatever this option says, the seat of a mutex is given back after 255 passes of one grant, and a seat of a
+   * semaphore after 15. A reader-writer lock refuses a value above 0, because readers share a kept read only until a
+   * request or an upgrade waits for the lock.
    */
   passes?: number | undefined;
 }
@@ -164,7 +167,10 @@ export interface ParsedAcquireOptions extends ParsedWait {
   readonly why: string | undefined;
 }
 
-/** The methods that wait. A method whose name begins with `try` makes one try unless `timeoutMs` is given. */
+/**
+ * The calls that wait, as error messages name them: `acquire` also stands for `acquireRead`, for example. A call whose
+ * name begins with `try` makes one try unless `timeoutMs` is given.
+ */
 export type WaitingCall =
   'acquire' | 'tryAcquire' | 'acquireAll' | 'tryAcquireAll' | 'upgrade' | 'tryUpgrade' | 'untilElected';
 

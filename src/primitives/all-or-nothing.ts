@@ -67,7 +67,7 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
  * instead.
  *
  * The round keeps the locks up to the first one that it did not get. It gives back the locks behind that one, and then
- * waits for one lock after the other. So a round that waits holds only locks whose names come before the awaited name,
+ * waits for one lock after the other. So a round that waits keeps only locks whose names come before the awaited name,
  * and rounds never wait for each other in a circle (L1).
  */
 class Round {
@@ -125,7 +125,10 @@ class Round {
     for (const unwatch of this.#unwatch.splice(0)) unwatch();
   }
 
-  /** Requests the first lock and tries the others. If the first lock is not granted at once, gives the others back. */
+  /**
+   * Requests the first lock and tries the others. If the first request has to wait, or its outcome is unknown, gives
+   * the others back.
+   */
   async #begin(first: Part): Promise<void> {
     // The tries do not follow the caller's signal, so they must not be sent after an abort.
     this.#limits.signal?.throwIfAborted();
@@ -161,8 +164,8 @@ class Round {
   }
 
   /**
-   * Adds a lock to the round. If the lock is lost, the round ends. The round learns of the loss by `onEnded`, because a
-   * listener of `signal` would keep the handle alive.
+   * Adds a lock to the round. If the lock is lost, the round ends. The round learns of the loss by `onEnded`, which
+   * keeps no handle alive, unlike a listener of `signal`.
    */
   #take(taken: Taken): void {
     const { handle } = taken;

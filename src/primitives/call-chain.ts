@@ -35,7 +35,7 @@ export async function useLock<L extends LockHandle, T>(
   }
 }
 
-/** The holds of this lock that the caller's own chain of calls has. */
+/** The holds of this lock that the caller's own chain of calls has through `use…`. */
 export function heldByChain(requester: object, name: string): readonly LockHandle[] {
   const held: LockHandle[] = [];
   for (let link = innermost(); link !== undefined; link = link.outer) {
@@ -63,8 +63,8 @@ function unlessOver(link: ChainLink | undefined): ChainLink | undefined {
 
 /**
  * Requests a lock that the caller's own chain of calls may hold. If the wait is hopeless, a try first finds out whether
- * the lock can be granted all the same. If the try fails and the wait is still hopeless, a `DeadlockError` is thrown.
- * If the chain has released the lock meanwhile, the request waits.
+ * the lock can be granted all the same. If it cannot and the wait is still hopeless, a `DeadlockError` is thrown. If
+ * the wait is not hopeless any more, for example because the chain has released the lock, the request waits.
  *
  * @param isHopeless - Whether the wait has no time bound, and only the caller's own chain could end it.
  */
@@ -85,8 +85,8 @@ export async function askWithinChain<T>(
 
 /**
  * Throws the loss of a lock that is not held at the end of the work. If the work has released the lock itself, there is
- * no loss. After a suspension, `confirm` asks the server about the hold. If the server does not answer, nothing is
- * thrown, because the hold was not known to be lost before the work ended.
+ * no loss. After a suspension, `confirm` asks the server about the hold. If the server refuses or does not answer,
+ * nothing is thrown, because the hold was not known to be lost before the work ended.
  */
 async function throwLoss(lock: LockHandle): Promise<void> {
   try {

@@ -49,7 +49,7 @@ export class EarlyTries {
     await Promise.all(this.#tries.map(({ ended }) => ended));
   }
 
-  /** The first try, in the order of the parts, whose lock is not held; `undefined` if all locks are held. */
+  /** The first try, in the order of the parts, whose lock is not held; `undefined` if there is none. */
   get firstNotGranted(): EarlyTry | undefined {
     return this.#tries.find(({ end }) => !isGranted(end));
   }

@@ -51,7 +51,10 @@ export interface Mutex {
    */
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
-  /** Reads the present state of the lock; `null` if the lock was never used, or was purged after the retention time. */
+  /**
+   * Reads the present state of the lock; `null` if the lock is not stored, for example because it was never used, or
+   * was purged after the retention time.
+   */
   inspect(): Promise<LockSnapshot | null>;
 }
 

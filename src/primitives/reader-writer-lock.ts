@@ -17,9 +17,10 @@ import type { Requester, Target } from './requester.js';
  * second upgradeable read. So a stream of readers does not keep out a writer, and a stream of writers does not keep out
  * a reader.
  *
- * An upgradeable read is a read that can become a write without a release in between. Only one hold at a time is
- * upgradeable. The lock is not reentrant. In the cases that {@link Mutex} lists, a writer and another holder can both
- * believe that they hold the lock. Only the token of a write can fence.
+ * An upgradeable read is a read that can become a write without a release in between. This change, the upgrade, goes
+ * before all waiting requests. Only one hold at a time is upgradeable. The lock is not reentrant. In the cases that
+ * {@link Mutex} lists, a writer and another holder can both believe that they hold the lock. Only the token of a write
+ * can fence.
  */
 export interface ReaderWriterLock {
   /** The name that was given to `createReaderWriterLock`. */
@@ -81,7 +82,10 @@ export interface ReaderWriterLock {
     options?: AcquireOptions,
   ): Promise<T>;
 
-  /** Reads the present state of the lock; `null` if the lock was never used, or was purged after the retention time. */
+  /**
+   * Reads the present state of the lock; `null` if the lock is not stored, for example because it was never used, or
+   * was purged after the retention time.
+   */
   inspect(): Promise<LockSnapshot | null>;
 }
 

@@ -67,7 +67,7 @@ export class Requester {
     this.#inspect = inspect;
   }
 
-  /** How many requests are not answered yet. */
+  /** How many requests have neither been granted nor failed yet. */
   get waiting(): number {
     return this.#waiting;
   }

@@ -45,9 +45,9 @@ export class SemaphoreLimit {
   }
 
   /**
-   * What a request says about the limit. At first, a request carries the limit that the caller gave, and
-   * `whenLimitDiffers` decides how the server uses that limit. Once `#knowsStoredLimit` is true, requests carry the
-   * stored limit, because they may have to create a missing document again.
+   * What a request says about the limit. While `#knowsStoredLimit` is false, a request carries the limit that the
+   * caller gave, and `whenLimitDiffers` decides how the server uses that limit. While `#knowsStoredLimit` is true,
+   * requests carry the stored limit, because they may have to create a missing document again.
    */
   demand(permits: number): Demand {
     if (this.#knowsStoredLimit) return { permits, limit: this.#known };
@@ -100,11 +100,11 @@ export class SemaphoreLimit {
 
   /**
    * Sends the resize, and repeats it with the same not-after while there is no answer. If the answer says that a copy
-   * came after its not-after, the next copy has a new not-after. This happens after a suspension: the estimate of the
-   * server's clock was behind, and the answer has corrected the estimate.
+   * came after its not-after, the next copy has a new not-after. This happens if a copy is delayed, or after a
+   * suspension: the estimate of the server's clock was behind, and the answer has corrected the estimate.
    *
-   * After an answer, the method waits until no unanswered copy can take effect, because a late copy would undo the
-   * caller's next resize.
+   * Once the resize is done, the method waits until no unanswered copy can take effect, because a late copy would undo
+   * the caller's next resize.
    */
   async #sendResize(limit: number): Promise<Outcome<Answer>> {
     const { clock, collection, settings } = this.#context;

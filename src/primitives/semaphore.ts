@@ -19,7 +19,7 @@ import { SemaphoreLimit } from './semaphore-limit.js';
  *
  * The limit is stored with the lock, and the stored limit counts for all processes. A semaphore is not reentrant. In
  * the cases that {@link Mutex} lists, processes can believe that they hold more permits than the limit. Permits do not
- * fence, because several of their tokens are live at a time.
+ * fence, because several of their tokens can be live at a time.
  */
 export interface Semaphore {
   /** The name that was given to `createSemaphore`. */
@@ -35,9 +35,9 @@ export interface Semaphore {
    * Waits until the permits are granted, all of them together. After any error nothing is held.
    *
    * @throws As `acquire` of a {@link Mutex}; `RangeError` for more permits than the known limit;
-   *   {@link SemaphoreLimitMismatchError} if another limit is stored while the semaphore is in use and
-   *   `whenLimitDiffers` is `throw`, or if the stored limit is, or becomes, less than the number of permits in the
-   *   request.
+   *   {@link SemaphoreLimitMismatchError} if another limit is stored while the semaphore is in use, `whenLimitDiffers`
+   *   is `throw`, and this object has not yet seen the two limits agree; the same error if the stored limit is, or
+   *   becomes, less than the number of permits in the request.
    */
   acquire(options?: PermitOptions): Promise<PermitHandle>;
 
@@ -54,8 +54,8 @@ export interface Semaphore {
   /**
    * Sets the stored limit. After a raise, the same update grants the waiting requests that now fit. A lower limit takes
    * no permit away, and takes effect as permits come back; a request that waits for more than the new limit gets a
-   * {@link SemaphoreLimitMismatchError}. If there is no document yet, the resize creates none: the next request of this
-   * object creates it with the new limit.
+   * {@link SemaphoreLimitMismatchError}. If there is no document yet, the resize creates none: a later request of this
+   * object that creates the document stores the new limit.
    *
    * @param limit - 1 to 2^31 − 1.
    * @returns Resolves when the limit is stored (if there is a document) and no copy of the resize can take effect any
@@ -75,7 +75,10 @@ export interface Semaphore {
    */
   available(): Promise<number>;
 
-  /** Reads the present state of the semaphore; `null` if it was never used, or was purged after the retention time. */
+  /**
+   * Reads the present state of the semaphore; `null` if it is not stored, for example because it was never used, or was
+   * purged after the retention time.
+   */
   inspect(): Promise<LockSnapshot | null>;
 }
 
@@ -119,8 +122,8 @@ export class SemaphoreFace implements Semaphore {
         this.#limit.note(reply);
       },
       makeHandle: (hold, holds) => new PermitLeaseHandle(hold, holds),
-      // Other holders may give back their permits. The caller's own chain of calls gives back none while the caller
-      // waits.
+      // Other holders may give back their permits. The caller's own chain of calls usually gives back none while the
+      // caller waits.
       isHopeless: (held) => permitsOf(held) + permits > this.limit,
     };
   }

@@ -71,7 +71,7 @@ export interface WebLocks {
    * @returns The result of `callback`, after the release of the lock.
    * @throws The reason of `signal` if it aborts before the grant; a `DOMException` named `NotSupportedError` for
    *   `steal`, for `signal` together with `ifAvailable`, and for a name that begins with `-`; `TypeError` or
-   *   `RangeError` for another wrong value or an unknown option; otherwise as `acquire` of a {@link ReaderWriterLock}.
+   *   `RangeError` for another wrong value or an unknown option; otherwise as `useRead` of a {@link ReaderWriterLock}.
    */
   request<T>(name: string, callback: (lock: WebLock) => T | Promise<T>): Promise<T>;
   /** Like `request(name, callback)`, with options. */

@@ -106,7 +106,7 @@ export const nextToken = (...offset: readonly Expression[]): Expression => ({
   $add: [{ $max: ['$fence', CLOCK_TOKEN] }, ...offset, 1],
 });
 
-/** Whether an upsert has just created the document. Then `_id` is its only field. */
+/** Whether `_id` is the only field of the document, as in a document that an upsert has just created. */
 export const IS_NEW: Expression = equal('$$ROOT', { _id: '$_id' });
 
 /** The stored queue as an array of `{ k: attempt id, v: waiter }`; empty if the stored value is no object. */

@@ -1,6 +1,6 @@
 import type { Mode } from './lock-document.js';
 
-/** The request of one attempt. The id names the waiter in the queue, and then the lease until the release. */
+/** The request of one attempt. The id names the waiter in the queue, and then the lease until its end. */
 export interface Request extends Demand {
   readonly id: string;
   readonly process: string;
@@ -48,8 +48,8 @@ export interface Demand {
   /** Election only: the value that the leader publishes. */
   readonly value?: string | undefined;
   /**
-   * Election only: the time that the grant adds at the end of the lease. In that time only the same candidate may
-   * enter.
+   * Election only: the time, in ms, that the grant adds at the end of the lease. In that time only the same candidate
+   * may enter.
    */
   readonly transitionMs?: number | undefined;
 }

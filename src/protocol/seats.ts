@@ -3,9 +3,9 @@ import type { LockKind } from './lock-document.js';
 import type { Operation, OwnOperation, Request } from './operation.js';
 
 /**
- * How a process can keep a seat between its callers. `passed`: one caller after the other uses the seat, each with a
- * token of its own from the block that the grant reserves. `shared`: many callers use the seat at a time, all with the
- * token of the lease; the grant reserves no further tokens.
+ * How a process can keep a seat between its callers. `passed`: one caller after the other uses the seat. The first
+ * caller has the token of the grant, and each later one has a token of its own from the block that the grant reserves.
+ * `shared`: many callers use the seat at a time, all with the token of the lease; the grant reserves no further tokens.
  */
 export type Keeping = 'never' | 'passed' | 'shared';
 
@@ -49,10 +49,10 @@ export interface SeatRules {
    */
   readonly wellFormed: Expression;
 
-  /** Conditions on the waiter `$$this`: it has the fields with which this kind computes. */
+  /** Conditions on the waiter `$$this`: the fields that only this kind has are of the right types and ranges. */
   readonly isWaiter: readonly Expression[];
 
-  /** The seat fields of the stored document (`$was` in the state), without the expired leases. */
+  /** The seat fields of the stored document (`$was` in the state), without the expired leases and without `derived`. */
   readonly live: Fields;
 
   /** Fields that follow from other fields. Every transition writes them anew. */
@@ -97,16 +97,19 @@ export interface SeatRules {
    */
   hasToWait(operation: OwnOperation): Expression | null;
 
-  /** Further conditions of this kind. A request that does not meet them is refused. */
+  /** Further conditions of this kind. A request that does not meet them is not queued. */
   conditions(request: Request): readonly Expression[];
 
   /** The fields that only this kind has, with the values that the request gives to its waiter and its lease. */
   requestFields(request: Request): Fields;
 
-  /** Stages that run before a request is queued. `$isAccepted` says whether the request has met its conditions. */
+  /**
+   * Stages that run before a request is queued. `$isAccepted` says whether the request has met the conditions of an
+   * `enqueue`; the further conditions of a try are not checked yet.
+   */
   beforeQueued(request: Request): readonly Stage[];
 
-  /** Whether the request would enter at once if the queue were empty. */
+  /** Whether a seat is free for the request, so that the request enters at once if the queue is empty. */
   hasRoomFor(request: Request): Expression;
 
   /** The seat fields after the leases at this path (an array) have entered. */
@@ -132,7 +135,7 @@ export interface SeatRules {
 
 type Pairs = readonly (readonly [Expression, Expression])[];
 
-/** The parts of the seat rules that `fastPath` needs. */
+/** The parts of the seat rules that only the fast paths use. */
 export interface Uncontended {
   /** Expressions, and the values that they have in a vacant lock. */
   readonly vacant: Pairs;
@@ -159,9 +162,9 @@ export type StoredFields = Readonly<Record<string, unknown>>;
 /** The part of a reply about the seats. The types of the values are not checked. */
 export interface Shown {
   readonly leases: readonly unknown[];
-  /** The number of all leases, shown or not. `undefined`: all leases are shown. */
+  /** The number of all leases, shown or not. `undefined` in a well-formed document: all leases are shown. */
   readonly count?: unknown;
-  /** The earliest expiry of all leases, shown or not. `undefined`: all leases are shown. */
+  /** The earliest expiry of all leases, shown or not. `undefined` in a well-formed document: all leases are shown. */
   readonly earliest?: unknown;
   readonly limit?: unknown;
   readonly writerWaiting?: unknown;

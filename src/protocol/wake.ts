@@ -1,20 +1,24 @@
 import { all, bind, filter, hasType, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
-/** Stands in place of a token in a word of `wake`: the process of the attempt has to look at the lock again. */
+/**
+ * Stands in place of a token in a word of `wake`: the process of the attempt has to ask the server again, for a waiter
+ * by a look, and for a lease by an extension.
+ */
 export const LOOK_AGAIN = 0;
 
 /**
- * Stands in place of a token in a word of `wake`: others wait, or a smaller limit is exceeded. So the process of the
- * attempt has to give the seat back, at the latest after as many further passes as the option `passes` allows.
+ * Stands in place of a token in a word of `wake`: a request or an upgrade was not granted, or a new limit is exceeded.
+ * So the process of the attempt has to give the seat back, at the latest after as many further passes as the option
+ * `passes` allows.
  */
 export const OTHERS_WAIT = -1;
 
 /**
  * The words of `wake`, each preceded by a space. They say what the last update of the document did:
  *
- * - `process:id:token`: this attempt was granted a seat, with this token.
- * - `process:id:0`: the process of this attempt has to look at the lock again.
+ * - `process:id:token`: this attempt was granted a seat or an upgrade, with this token.
+ * - `process:id:0`: the process of this attempt has to ask the server again (`LOOK_AGAIN`).
  * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded. So the process has to give
  *   back the seat of this attempt.
  * - `-id:token`: a leave or a hand-over of this attempt gave back the lease with this token; 0 if it gave back none.
@@ -108,7 +112,7 @@ export const isKeeperTold = (process: string): Expression =>
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
-/** `wake` with one more word, which says that this attempt has left. */
+/** `wake` with the word of a leave or a hand-over of this attempt. `token`: of the lease that it gave back; 0: none. */
 export const departed = (id: string, token: Expression): Expression => ({
   $concat: ['$wake', ` -${id}:`, { $toString: token }],
 });
@@ -123,9 +127,10 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 });
 
 /**
- * A word that is never stored. For a group of leaves, the server answers only with the number of changed documents. If
- * all were changed, each leave gave back a lease. The answer to each leave is then `counted` of its `FastPath`, which
- * has this word as its `wake`. The word has `?` in place of the token, which was not read.
+ * A word that is never stored. For a group, the server answers only with the number of changed documents. If each
+ * statement of the group has changed its document, each leave in the group gave back a lease. The answer to each leave
+ * is then `counted` of its `FastPath`, which has this word as its `wake`. The word has `?` in place of the token, which
+ * was not read.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
 
@@ -150,7 +155,7 @@ export function readWakeWord(process: string, word: string): { id: string; token
   return { id, token: Number(token) };
 }
 
-/** The attempts, of any process, that have to look again according to these words. */
+/** The attempts, of any process, for which these words have `LOOK_AGAIN`. */
 export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
   new Set(wake.flatMap((word) => TOLD_TO_LOOK.exec(word)?.[1] ?? []));
 
@@ -166,8 +171,8 @@ export function gaveBackLease(wake: readonly string[], id: string): boolean | un
 export const idGivenBack = (word: string): string | undefined => /^-([^:]+):(?!0$)/.exec(word)?.[1];
 
 /**
- * The outcome of the operation with this nonce. `undefined`: the update wrote none, because there is no document, or it
- * is corrupt or of another kind.
+ * The outcome of the operation with this nonce. `undefined`: the update wrote none, because the document is missing,
+ * corrupt or of another kind.
  */
 export function answerTo(wake: readonly string[], nonce: string): string | undefined {
   return wake.find((word) => word.startsWith(`+${nonce}:`))?.slice(nonce.length + 2);

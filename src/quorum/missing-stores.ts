@@ -11,8 +11,9 @@ interface IncompleteHold {
 }
 
 /**
- * Adds the missing seats of a hold. Every third of a lease, until the hold ends, this object sends a try to each store
- * in which the hold has no seat. So the hold can survive restarts of all stores, one after the other.
+ * Adds the missing seats of a hold. Every third of a lease, until the hold ends, and after each change of mode, this
+ * object sends a try to each store in which the hold has no seat, if a seat may join and no try is in flight there. So
+ * the hold can survive restarts of all stores, one after the other.
  */
 export class MissingStores {
   readonly #quorum: Quorum;

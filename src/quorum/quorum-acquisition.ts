@@ -36,10 +36,10 @@ interface Failed {
  *
  * - _Held_: one process has seats in a majority of the stores. The pause ends when the reported releases leave a
  *   majority of the stores free, or when a change stream may have missed an event. The pause also has a bound, which
- *   grows from pause to pause.
- * - _The gate is busy_: an earlier contender has the seat at the gate. When that seat is released, all waiting requests
- *   ask the gate again, and one of them gets the seat. The process of the earlier contender may have died. So, if the
- *   reported releases do not free the gate within the bound of the pause, the next round has no gate.
+ *   grows from pause to pause, up to `pollMs.max`.
+ * - _The gate is busy_: the holder or an earlier contender has the seat at the gate. When that seat is released, all
+ *   waiting requests ask the gate again, and one of them gets the seat. The process that has the seat may have died.
+ *   So, if the reported releases do not free the gate within the bound of the pause, the next round has no gate.
  * - _Any other obstacle_, mostly a split vote: only time ends the pause, and its length is random. Otherwise,
  *   contenders that release their seats would wake each other, and collide again and again. The longest length doubles
  *   with each such pause, up to `pollMs.max`, and halves with each pause of the kind _Held_.
@@ -50,8 +50,8 @@ export class QuorumAcquisition {
   readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
   /**
-   * The busy stores whose releases end the present pause, each with its holders. `undefined` if there is no pause, or
-   * if only time ends the pause.
+   * The busy stores whose releases end the present pause, each with its holders. `undefined` if only time ends the
+   * pause. Has no meaning during a round.
    */
   #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
   /**
@@ -230,8 +230,8 @@ export class QuorumAcquisition {
 
   /**
    * If the lock is contended, delays a request with a timeout, by at most a quarter of the timeout, and lets the
-   * request begin at the gate. Without the delay, a process that has just released the lock would always ask before the
-   * waiting requests hear of the release.
+   * request begin at the gate. Without the delay, a process that has just released the lock would usually ask before
+   * the waiting requests hear of the release.
    */
   async #letOthersPass(): Promise<void> {
     const { clock, contended, settings } = this.#quorum;

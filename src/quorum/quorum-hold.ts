@@ -31,7 +31,7 @@ export interface HoldIdentity {
  *   any more. Every third of a lease, that store is asked for another seat.
  * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show this without any reply.
  *   Final.
- * - `released`: the owner has released the hold. Final.
+ * - `released`: the owner has released the hold, or its handle was garbage-collected. Final.
  *
  * A seat that is granted after the end of the hold is released.
  *

@@ -109,7 +109,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   /**
    * @param dbs - 3, 5, … databases, each in a deployment of its own. The constructor refuses a list that has the same
    *   database of the same client twice. It cannot notice that two clients reach the same deployment.
-   * @throws `TypeError` or `RangeError` for a wrong list or a wrong option.
+   * @throws `TypeError` or `RangeError` for a wrong list or a wrong option; `RangeError` if `wakeups` is
+   *   `change-stream` and the pool of a client has room for one connection only.
    */
   constructor(dbs: readonly DriverDb[], options?: QuorumLockProviderOptions) {
     super(WARNINGS);
@@ -205,7 +206,10 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
 
   /**
    * Ends the provider in all stores in parallel, in each as the `close` of a `LockProvider` does. Waits at most
-   * `drainMs` (default 5,000) for the holders to release.
+   * `drainMs` (0 to 24 h, default 5,000) for the holders to release. A further call waits for the same end, and its
+   * `drainMs` has no effect.
+   *
+   * @throws `TypeError` or `RangeError` for a wrong option. Such a call closes nothing.
    */
   async close(options?: { drainMs?: number | undefined }): Promise<void> {
     const drainMs = parseDrain('close', options);

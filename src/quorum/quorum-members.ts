@@ -2,7 +2,7 @@ import type { Revocation } from '../protocol/operation.js';
 import type { StoreSeat, Store } from './store.js';
 
 export interface MembersOwner {
-  /** The seat was lost, and its store is no member any more. */
+  /** Called when a seat has ended, also by the end of the hold. Its store is no member any more. */
   seatLost(seat: StoreSeat): void;
   releaseRequested(revocation: Revocation | undefined): void;
 }

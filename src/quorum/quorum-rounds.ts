@@ -41,7 +41,7 @@ const MOVES: Moves<State> = {
  * the lock is busy in some store, these seats may keep everyone out. So the round waits for the end of a silent store's
  * try only while no store has answered that the lock is busy. Otherwise the silent store gets some extra time, because
  * it may answer again. The extra time begins when the other stores have answered, and lasts as long as they took, at
- * least `pollMs.min`.
+ * least `pollMs.min`. A store whose try of an earlier round is still in flight is treated like a silent one.
  *
  * **Token.** As soon as a majority has granted a seat, the fence of each of these seats is raised to the highest of
  * their tokens. The fence of a seat that is granted later is raised, too, so that this seat can replace the seat of a
@@ -148,9 +148,9 @@ export class QuorumRounds {
   // ---- asking
 
   #ask(asked: AskedStore): void {
-    // A try of the previous round may have been granted a seat while this round waited for its gate. A second try
-    // would find the lock busy because of that seat. The answer `busy` would replace the answer with the seat, and
-    // nobody would release the seat.
+    // A try of an earlier round may have been granted a seat while this round waited for its gate. A second try would
+    // find the lock busy because of that seat. The answer `busy` would replace the answer with the seat, and nobody
+    // would release the seat.
     if (asked.answer !== undefined) return;
     const { health } = this.#quorum;
     asked.isAwaited = asked.inFlight === undefined && !health.isSilent(asked.store);
@@ -247,8 +247,8 @@ export class QuorumRounds {
   }
 
   /**
-   * Returns `undefined` if the round is not won, if the request is over, or if less than `minValidityMs` of the leases
-   * is left.
+   * Returns `undefined` if the round is not won, if the request is over, or if nothing or less than `minValidityMs` of
+   * the leases is left.
    */
   #makeHold(): QuorumHold | undefined {
     const win = winOf(this.#stores, this.#quorum.majority);
@@ -266,7 +266,10 @@ export class QuorumRounds {
     return this.#holdOf(win, new Set(win.seats));
   }
 
-  /** The hold begins with the seats in `counted`. Each other seat joins the hold when its fence has been raised. */
+  /**
+   * The hold begins with the seats in `counted`. Each other seat joins the hold when its fence has been raised, or is
+   * released.
+   */
   #holdOf(identity: HoldIdentity, counted: ReadonlySet<StoreSeat>): QuorumHold {
     const members = new Map([...grantedSeats(this.#stores)].filter(([, seat]) => counted.has(seat)));
     const hold = new QuorumHold(this.#quorum, this.#request, identity, members);

@@ -12,9 +12,9 @@ export interface Win extends HoldIdentity {
   readonly seats: readonly StoreSeat[];
 }
 
-/** Why the last round was not won. */
+/** Why the latest round is not won, or not won yet. */
 export interface Obstacles {
-  /** The stores where the lock was busy in the last round, each with its holders. */
+  /** The stores where the lock was busy in the latest round, or by a late answer after it, each with its holders. */
   readonly busyStores: ReadonlyMap<Store, readonly LeaseInfo[]>;
   /** The holders that the latest answer of each store shows. That answer may be from an earlier round. */
   readonly holders: readonly LeaseInfo[];

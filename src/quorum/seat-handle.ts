@@ -73,7 +73,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
     const { reply } = outcome.value;
     const isMine = reply !== null && fateOf(reply, this.id).type === 'granted';
     if (isMine && reply.fence >= token) return;
-    // The lease is gone. The cause `evicted` is a guess: only the lease monitor finds out the true cause.
+    // The lease is gone. The cause `evicted` is a guess, because the reply does not show the true cause.
     throw new LockLostError(name, 'evicted');
   }
 }

@@ -3,8 +3,9 @@ import { awaitQuorum, callSeats } from './quorum.js';
 import type { StoreSeat } from './store.js';
 
 /**
- * Resolves with `undefined` when `majority` seats are released. If too many seats had been lost before, so that fewer
- * than `majority` can be released, resolves with the cause of the loss.
+ * Resolves with `undefined` when `majority` seats are released. A release that takes longer than `storeTimeoutMs`
+ * counts, and goes on in the background. If too many seats had been lost before, so that fewer than `majority` can be
+ * released, resolves with the cause of the loss.
  */
 export async function releaseByMajority(
   seats: readonly StoreSeat[],

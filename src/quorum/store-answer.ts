@@ -11,7 +11,10 @@ export type StoreAnswer =
   | Granted
   /** The lock is taken in this store. */
   | { readonly type: 'busy'; readonly holders: readonly LeaseInfo[] }
-  /** The store returned an error, did not answer in time, or did not raise the fence of its seat. */
+  /**
+   * The store returned an error, did not answer in time, did not raise the fence of its seat, or was not asked, because
+   * a probe found it silent.
+   */
   | { readonly type: 'failed'; readonly error: unknown };
 
 /**
@@ -27,7 +30,10 @@ interface FenceProgress {
 /** The tries of one request at one store, and the answers of the store. */
 export interface AskedStore {
   readonly store: Store;
-  /** The answer in this round; `undefined` until it comes. */
+  /**
+   * The answer in this round, or a late `busy` after it. `undefined` until the answer comes, and after a failed round
+   * has released the seat.
+   */
   answer: StoreAnswer | undefined;
   /** The latest answer so far, also one between two rounds. A new round does not clear it. */
   lastAnswer: StoreAnswer | undefined;

@@ -32,9 +32,9 @@ function lastMessage(error: unknown): string {
 }
 
 /**
- * Whether it is useless to ask this store again. It is useless after a refusal, with a closed client, and after any
- * other error of this library, such as a corrupt document. After a missing answer or a lost seat, the next round may
- * succeed.
+ * Whether it is useless to ask this store again. After a missing answer, an error of the server that may pass, or a
+ * lost seat, the next round may succeed. It is useless after a refusal of the server or the driver, and after any other
+ * error of this library, such as that for a corrupt document.
  */
 export function isForGood({ error }: StoreFailure): boolean {
   if (error instanceof LockLostError) return false;

@@ -43,12 +43,12 @@ export class StoreHealth {
     return (this.#conditions.get(store) ?? 'answering') === 'answering';
   }
 
-  /** Whether this store has ever answered this provider; a refusal counts. */
+  /** Whether this store has ever answered a try of this provider, even by a refusal, or has answered an `inspect`. */
   hasAnswered(store: Store): boolean {
     return this.#answered.has(store);
   }
 
-  /** Called when the store has answered something other than a try. */
+  /** Called when an `inspect` of the store has succeeded. */
   recordAnswer(store: Store): void {
     this.#answered.add(store);
   }

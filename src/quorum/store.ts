@@ -29,7 +29,7 @@ export interface StoreSeat extends ReaderWriterHandle {
   checkEnd(): LossCause | undefined;
   /** The cause of the loss, if the release found that the seat had been lost already. */
   readonly foundGone?: LossCause | undefined;
-  /** The operator that revoked the seat, and why, as far as each is known. */
+  /** The provider that revoked the seat, and why, as far as each is known. */
   readonly revocation?: Revocation | undefined;
   /** Whether the seat is held, and for how long. This call ends no seat and sends nothing. */
   standing(): Standing;
@@ -48,7 +48,10 @@ export interface Store {
   readonly index: number;
   /** Sends one try. Rejects with `AcquireTimeoutError` if the lock is busy in this store. */
   try(request: SeatRequest): Promise<StoreSeat>;
-  /** Calls the watcher when the document of the lock may have changed. Returns a function to unsubscribe. */
+  /**
+   * Calls the watcher when the document of the lock may have changed, as far as a change stream tells: some changes go
+   * unreported. Returns a function to unsubscribe.
+   */
   watch(name: string, watcher: DocumentWatcher): () => void;
   inspect(name: string): Promise<LockSnapshot | null>;
   /** An error that says why there is no answer yet, as far as the driver knows. */

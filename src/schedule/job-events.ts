@@ -27,6 +27,7 @@ export interface JobCompletedEvent {
 /**
  * A run has failed, has not ended in time, or could not be claimed; or missed instants could not be claimed. The
  * schedule continues. A run that has not ended in time may still be running. No event reports its later end or error.
+ * If the claim failed after a copy that the store had not answered, the claim is repeated, so the run may still start.
  */
 export interface JobFailedEvent {
   /** The instant of the run, or the newest of the missed instants. */

@@ -33,7 +33,7 @@ export interface ClaimPurpose {
    * The first instant of the schedule, from which a fixed rate counts. The claim stores it if the job has no claim yet.
    */
   readonly anchorMs: number;
-  /** The next instant of the schedule, for people to read; `null`: it is not known yet. */
+  /** The next instant of the schedule, for people to read; `null`: it is not known yet, or there is none. */
   readonly nextMs: number | null;
 }
 
@@ -123,7 +123,7 @@ export class JobLedger {
 
   /**
    * Stores the outcome of the run that this term claimed for this instant. The update is not repeated if the store does
-   * not answer, because the outcome is only shown (by `status` and in a `JobNotStartedError`), and no decision
+   * not answer, because the outcome is only shown (for example by `status` and on the dashboard), and no decision
    * depends on it.
    */
   async conclude(id: string, instantMs: number, outcome: RunOutcome): Promise<void> {

@@ -40,10 +40,10 @@ export interface JobOptions {
   /**
    * The longest time of a run, in ms: an integer from 1 to ten years (3,650 days). Default: no bound. When the time is
    * up, the `signal` of the run aborts with a `DOMException` named `TimeoutError`. If the run has not ended 5 s later,
-   * the leader resigns, and a `failed` event says so. Another process leads when the run has ended, or when the lease
-   * and the transition of the election are over. This process stands again when the run has ended. A run that ignores
-   * its signal may therefore overlap with the next run in another process; then only the token of `term` protects the
-   * resource.
+   * the leader resigns, and a `failed` event says so. Another process leads when the run and all other work of the term
+   * have ended, or when the lease and the transition of the election are over. This process stands again when all this
+   * work has ended. A run that ignores its signal may therefore overlap with the next run in another process; then only
+   * the token of `term` protects the resource.
    */
   maxRunMs?: number | undefined;
   /**
@@ -86,8 +86,8 @@ export interface PeriodicTimes {
    */
   pace?: 'fixed-rate' | 'fixed-delay' | undefined;
   /**
-   * For a job that has no claim yet: the time from the beginning of a term to the first instant, in ms. An integer from
-   * 0 (default) to ten years.
+   * For a job that has no claim yet: the time from the beginning of a term, or from a later start of the job, to the
+   * first instant, in ms. An integer from 0 (default) to ten years (3,650 days).
    */
   initialDelayMs?: number | undefined;
   /** Not allowed here: an option of {@link CronTimes}. */

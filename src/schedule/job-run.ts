@@ -94,7 +94,7 @@ export interface OverrunWatch {
   /** When the next run is due, by the local clock. */
   readonly atMs: number;
   readonly ended: AbortSignal;
-  /** Aborts when the term ends, or when the job is stopped. */
+  /** Aborts when the term begins to end, or when the job is stopped. */
   readonly over: AbortSignal;
   readonly overrun: () => void;
   /**

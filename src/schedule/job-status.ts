@@ -36,12 +36,12 @@ export interface JobStatus {
   /**
    * The outcome of the last run; `null` while the run is running, or if there was none. `missed`: the run was claimed,
    * but the term ended or the job was stopped before the run could start. `unknown`: the process that ran the job died,
-   * lost its term, or could not store the outcome.
+   * its lease ended before the run, or the outcome could not be stored.
    */
   readonly lastOutcome: RunOutcome | 'unknown' | null;
   /** The time from the claim of the last run to its end, in ms; `null` if the end is not known. */
   readonly lastDurationMs: number | null;
-  /** The start of the present run; `null` if no run is running. A run that outlives its term is not shown. */
+  /** The start of the present run; `null` if no run is running. A run that outlives its lease is not shown. */
   readonly runningSince: Date | null;
   /** The process and the candidate that run the job now; `null` if no run is running. */
   readonly runningBy: JobRunner | null;

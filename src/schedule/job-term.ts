@@ -62,7 +62,7 @@ export class JobTerm {
    */
   #hasClaimedMissed = false;
   #isRunning = false;
-  /** Aborts when the term ends or the job is stopped. */
+  /** Aborts when the term begins to end or the job is stopped. */
   readonly #over: LinkedController;
   #wait = new AbortController();
 
@@ -218,7 +218,7 @@ export class JobTerm {
     const { run, maxRunMs } = this.#job.options;
     const conclude = (outcome: RunOutcome): void => void ledger.conclude(term.id, instantMs, outcome);
     // `isHeld` alone is not enough: when the leader ends its term, the signal aborts first, and the hold lasts until
-    // the work has ended.
+    // the work has ended or the drain is over.
     if (!term.isHeld || this.#isOver) {
       conclude('missed');
       return false;

@@ -55,8 +55,9 @@ export class RunRequest {
 
   /**
    * Sends the call or, if `since` is `null`, only the question for the numbers. Repeats until the answer has the
-   * numbers of the calls or is an error, or until the time is up. After the answer `late`, the next copy gets a new
-   * `until`. Any other repeat keeps the `until` of the copy before it. No copy takes effect after its `until`.
+   * numbers of the calls or is an error, the time is up, or the provider closes. After the answer `late`, the next copy
+   * gets a new `until`. Any other repeat keeps the `until` of the copy before it. No copy takes effect after its
+   * `until`.
    *
    * @param isStored - Whether the call is stored already, so that its run may have been claimed.
    */

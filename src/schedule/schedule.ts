@@ -20,7 +20,10 @@ export interface Schedule {
   /** The instant at which the next run is due. A run that has not ended by then is an overrun. `null`: never. */
   overrunAt(claimed: Claimed, nowMs: number): number | null;
 
-  /** The instants after the last claim and up to now; `undefined`: there are none. */
+  /**
+   * The instants after the last claim and up to now; `undefined`: there are none, as always with a fixed delay. A cron
+   * schedule counts at most `MAX_COUNTED` of them.
+   */
   missed(claimed: Claimed, nowMs: number): MissedInstants | undefined;
 }
 

@@ -116,11 +116,12 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * next extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
-   *   If the leader loses its term at that moment, the run does not start, and is reported as `missed`.
+   *   If the leader's term ends or the leader's job is stopped at that moment, the run does not start, and is reported
+   *   as `missed`.
    * @throws {@link JobNotStartedError} if no leader claims the run within two leases of the election (each with its
-   *   transition) plus `storeTimeoutMs`; no leader claims the run later. {@link StoreUnavailableError}; if its
-   *   `outcomeKnown` is false, the run may still start. {@link UnsupportedServerError}, {@link
-   *   CorruptLockDocumentError}, {@link ProviderClosedError}.
+   *   transition) plus `storeTimeoutMs`; no leader claims the run later, unless another `runNow` requested it, too.
+   *   {@link StoreUnavailableError}; if its `outcomeKnown` is false, the run may still start. {@link
+   *   UnsupportedServerError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
   async runNow(): Promise<void> {
     this.#assertOpen();
@@ -141,8 +142,9 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
    * also while a `stop` is going on. If the job is already started, the call changes nothing, except that it starts an
    * election that was stopped.
    *
-   * @returns Resolves when this process is queued as a candidate, or leads. If work of an earlier term is running, such
-   *   as a run, the process is queued after the end of that work. Also resolves when `stop` is called before that.
+   * @returns Resolves when this process is queued as a candidate, or leads, and then, except with a fixed delay, has
+   *   tried once to read the last claim. If work of an earlier term is running, such as a run, the process is queued
+   *   after the end of that work. Also resolves when `stop` is called before that.
    * @throws The errors of `LeaderElection.start`; the job is then stopped. `TypeError` if the shared election has
    *   another job of this name.
    */
@@ -248,8 +250,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   }
 
   /**
-   * No event tells a standby of the first claim of a periodic job. So the standby reads every `storedLeaseMs` until
-   * there is a claim.
+   * No event tells a standby of the first claim of a periodic job. So each started job reads the claim every
+   * `storedLeaseMs` until `#knowsSeries` is true.
    */
   async #learnSeries(ending: AbortSignal): Promise<void> {
     const { clock } = this.#elections.requester.context;

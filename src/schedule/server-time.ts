@@ -29,7 +29,7 @@ export class ServerTime {
     return this.#aheadMs !== undefined;
   }
 
-  /** The server's time, as a whole number of ms, because instants are whole numbers. */
+  /** The server's time, in whole ms, because instants are whole numbers. Has no meaning until `isKnown` is true. */
   nowMs(): number {
     return Math.floor(this.#clock.nowMs() + (this.#aheadMs ?? 0));
   }

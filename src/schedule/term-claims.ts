@@ -30,7 +30,7 @@ export class TermClaims {
   #busySinceMs = Infinity;
   #claiming: Promise<unknown> | undefined;
 
-  /** @param over - Aborts when the term ends or the job is stopped. */
+  /** @param over - Aborts when the term begins to end or the job is stopped. */
   constructor(job: ClaimingJob, term: ClaimingTerm, over: AbortSignal) {
     this.#job = job;
     this.#term = term;
@@ -54,8 +54,8 @@ export class TermClaims {
   }
 
   /**
-   * Called when the term cannot go on without a new read of the state of the job, for example after a claim that was
-   * not granted. The cause of instants that are missed before the next claim is then not `overrun`.
+   * Called when the term is over, or cannot go on without a new read of the state of the job, for example after a claim
+   * that was not granted. The cause of instants that are missed before the next claim is then not `overrun`.
    */
   interrupted(): void {
     this.#busySinceMs = Infinity;
@@ -100,15 +100,15 @@ export class TermClaims {
     return settled;
   }
 
-  /** `null` with a fixed delay: the next instant follows from the end of the run. */
+  /** `null` with a fixed delay, whose next instant follows from the end of the run, and if there is no next instant. */
   #nextAfter(claimed: Claimed): number | null {
     const { schedule } = this.#job.options;
     return schedule.isSeries ? schedule.expected(claimed, claimed.lastMs) : null;
   }
 
   /**
-   * Gives up the claim whose outcome is not known yet, if there is one. Resolves when the instants of this claim have
-   * been reported as missed.
+   * Gives up the claim whose outcome is not known yet, if there is one. If its outcome stays unknown, its instants have
+   * been reported as missed when the method resolves.
    */
   async abandon(): Promise<void> {
     this.#abandoned.abort();

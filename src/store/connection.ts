@@ -25,13 +25,13 @@ export interface Sending {
 export class Connection implements TopologyObserver {
   static readonly #shared = new SharedPerClient((client) => new Connection(client));
   readonly #client: DriverClient;
-  /** `undefined` until the driver's first report. */
+  /** `undefined` until the driver's first report, and again after `forget`. */
   #description: DriverTopology | undefined;
   /** True after the client was closed or its first connect failed, until the client searches for its servers again. */
   #isClosed = false;
   /** How often the driver has begun to search for its servers. */
   #searches = 0;
-  /** How often the client was closed before the driver's first report. */
+  /** How often the client was closed while `#description` was `undefined`. */
   #unreportedClosings = 0;
   /** How many of the changes that the driver reported showed a reachable server. */
   #reachableReports = 0;

@@ -1,5 +1,5 @@
 // Folder `store`: the only folder of the library that sends commands for locks to MongoDB. The command line also opens
-// change streams of its own, and its `doctor` reads the lists of collections and indexes.
+// change streams of its own, and its `doctor` sends commands that examine the deployment.
 
 import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';

@@ -83,7 +83,7 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   13436, // NotPrimaryOrSecondary
 ]);
 
-/** The transient codes after which it is certain that nothing was applied. */
+/** The transient codes after which it is certain that an update of one document was not applied. */
 const NOT_APPLIED_CODES: ReadonlySet<number> = new Set([
   ...[94, 112, 215, 249, 261, 462],
   ...[10058, 10107, 11000, 13388, 13435, 13436],
@@ -158,7 +158,7 @@ export const isNotImplemented = (error: unknown): boolean => NOT_IMPLEMENTED_COD
 
 /**
  * The codes of errors that every further change stream would meet. After any other error, the process opens a new
- * stream.
+ * stream if it still needs one.
  */
 const STREAM_REFUSAL_CODES: ReadonlySet<number> = new Set([
   9, // FailedToParse
@@ -182,7 +182,7 @@ const isTransient = (error: unknown, code: number | undefined): boolean =>
 /**
  * Whether every repeat would fail with the same duplicate-key error. Two racing upserts collide on `_id` alone, so a
  * repeat can succeed. A repeat cannot succeed if the collection's collation does not distinguish two names, or if the
- * key is in an index that the library did not create.
+ * key is in a unique index other than that of `_id`.
  */
 function isPermanentDuplicate(error: unknown): boolean {
   const { code, keyPattern, errorResponse } = error as {

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.js';
 
 /**
- * An estimate of the server's clock, from the last reply alone. While both clocks run evenly, the estimate is never
- * behind, and at most one round trip ahead. So a not-after is never too early. After a suspension of the process, the
- * estimate may be behind until the next reply. A job must not run early, so jobs use another estimate
- * (schedule/server-time.ts).
+ * An estimate of the server's clock, from the last reply alone; 0 before the first reply. While both clocks run evenly,
+ * the estimate is never behind, and at most one round trip ahead. So a not-after is never too early. After a suspension
+ * of the process, the estimate may be behind until the next reply. A job must not run early, so jobs use another
+ * estimate (schedule/server-time.ts).
  */
 export class ServerClock {
   readonly #clock: Clock;

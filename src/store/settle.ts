@@ -22,8 +22,9 @@ export interface Settling<A> {
  *
  * A repeat is safe because every copy has the same id or number (of an attempt, a claim, a call or a change of mode),
  * or raises the fence to the same token. The server applies the first copy that arrives. While the document shows the
- * effect of that copy, a later copy writes at most a word into `wake`. A resize has no id: two copies have the effect
- * of one, because both set the same limit, unless another resize comes between them.
+ * effect of that copy, a later copy does not have the effect a second time. A resize has no id: two copies have the
+ * effect of one, because both set the same limit, unless another resize comes between them. An extension may be
+ * repeated at any time: each copy gives the lease its full length again.
  *
  * A copy may still be on its way when the process gives up (E2). So a request and a resize have a not-after, after
  * which a copy has no effect.
@@ -46,8 +47,8 @@ export async function settle<A>(send: () => Promise<A>, settling: Settling<A>): 
 
 /**
  * The error of a resize that reached the server after its not-after, or of a call that reached the server after its
- * `until`. The operation changed nothing, and no later copy with the same time changes anything. So the process may
- * send the operation again with a later time.
+ * `until`. This copy changed nothing, and no later copy with the same time changes anything. So the process may send
+ * the operation again with a later time.
  */
 export const reachedTooLate = (): Error => new Error('the request reached the server too late');
 

@@ -42,8 +42,8 @@ const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/o
  * A short copy of an error of the driver or the server. A server may repeat the whole command that it refuses, and a
  * driver lists everything that it knows about its servers. Pages of such output hide the one sentence that matters.
  *
- * The copy keeps the fields by which `outcomeOfError` sorts an error, because a quorum sorts the errors of its stores
- * once more.
+ * The copy keeps the fields by which `outcomeOfError` sorts an error, because the error is sorted again later, for
+ * example by a quorum or by the supervisor of a change stream.
  */
 class ShortenedError extends Error {
   readonly code?: number | string;

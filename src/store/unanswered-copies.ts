@@ -15,10 +15,11 @@ const constant =
     ms;
 
 /**
- * The unanswered copies of one request. An unanswered copy may reach the server after its caller has gone, and take a
- * seat or a place that nobody uses (E2). After the request's not-after, by the server's clock, a copy has no effect.
+ * The unanswered copies of one request or one resize. An unanswered copy may reach the server after its caller has
+ * gone. A copy of a request may then take a seat or a place that nobody uses (E2). After the not-after, by the server's
+ * clock, a copy has no effect.
  *
- * The properties may change even after the process has given up the request, so read them anew each time.
+ * The properties may change even after the process has given up the operation, so read them anew each time.
  */
 export class UnansweredCopies {
   readonly #serverClock: ServerClock;
@@ -37,8 +38,8 @@ export class UnansweredCopies {
   /**
    * Called when a copy is about to be sent.
    *
-   * @param notAfter - Returns the not-after of the request. The first call of `notAfter` fixes it. This method does not
-   *   call `notAfter`, because the copy is not sent yet.
+   * @param notAfter - Returns the not-after of the operation. For a request, the first call of `notAfter` fixes it.
+   *   This method does not call `notAfter`, because the copy is not sent yet.
    */
   sent(notAfter: () => Date): void {
     this.#inFlight += 1;

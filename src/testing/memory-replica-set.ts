@@ -39,8 +39,8 @@ export interface StepDownOptions {
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
- * needs no server and no driver. It knows the commands that the library sends, and a few others, such as simple
- * inserts, deletes and drops. Any other command fails with an error that names it.
+ * needs no server and no driver. It knows the commands that the library sends, except those of a transaction, and a few
+ * others, such as simple inserts, deletes and drops. Any other command fails with an error that names it.
  *
  * In virtual time, a test decides when time passes, so a test does not wait for timers. Runs with the same seed then
  * have the same effects, if the code under test depends on nothing else that differs between runs.
@@ -122,8 +122,8 @@ export class MemoryReplicaSet {
 
   /**
    * A pause of the code under test, for example of a job: resolves when `ms` milliseconds have passed. Unlike
-   * `advance`, this call does not let virtual time pass. So in virtual time it settles only if something else advances
-   * the time.
+   * `advance`, this call does not let virtual time pass. So in virtual time it settles only when something else has let
+   * these milliseconds pass.
    *
    * With `db`, the pause belongs to the process of this database: while that process stands still (`freeze`), the pause
    * does not end. Without `db`, no `freeze` affects the pause. After `close()` no pause ends.
@@ -143,7 +143,7 @@ export class MemoryReplicaSet {
 
   /**
    * Resolves when nothing more can happen until time passes. Messages on their way arrive first, except the replies
-   * that `delayReplies` delays.
+   * that `delayReplies` delays, and the news that the members have changed, which a client hears after 2 to 31 ms.
    */
   async settle(): Promise<void> {
     await this.#time.settle();
@@ -155,7 +155,7 @@ export class MemoryReplicaSet {
     this.#servers.disconnectAll();
   }
 
-  /** Starts the members again, with everything that they had. They elect a primary 200 ms later. */
+  /** Starts the members again, with everything that they had. If there is no primary, they elect one 200 ms later. */
   start(): void {
     this.#set.start();
   }

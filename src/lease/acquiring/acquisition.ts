@@ -31,8 +31,8 @@ interface AttemptWait {
 }
 
 /**
- * One call of acquire: sends the request of an attempt and awaits its grant. If the place lapses, the request reaches
- * the server too late, or the process hears of the grant too late, a new attempt follows under a new id.
+ * One call of acquire: sends the request of an attempt and awaits its grant. A new attempt follows under a new id if the
+ * document does not have the attempt, for example because the place lapsed, or if the process hears of the grant too late.
  */
 export class Acquisition {
   readonly #context: AcquisitionContext;
@@ -231,7 +231,7 @@ export class Acquisition {
 
   /**
    * Returns the grant that came before the cancel; `undefined` if no answer within `CANCEL_GRACE_MS` shows one. If
-   * little of the lease is left, the process extends it in the rest of that time (E7), or else returns the grant as it is.
+   * little of the lease is left, tries to extend it in the rest of that time (E7), and else returns the grant as it is.
    */
   async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
     const { clock } = this.#context;

@@ -102,7 +102,7 @@ export class Attempt {
     void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
   }
 
-  /** Called when the place has lapsed: the document has nothing of this attempt any more. */
+  /** Called when the document has nothing of this attempt, for example because its place has lapsed. */
   forget(): void {
     this.#mayBeStored = false;
   }

@@ -30,7 +30,7 @@ export interface Wanted {
 
 /** One call of acquire after its checks. Each attempt builds its own `Request` from this object. */
 export interface BegunRequest extends Wanted, ParsedAcquireOptions, CallLimits {
-  /** Whether the request waits without a bound and the caller's own chain of calls already holds the lock. */
+  /** Whether the caller set no bound for the wait, and the caller's own chain of calls already holds the lock. */
   readonly isNested: boolean;
   /** Keeps the seat for the next caller of this process. If `undefined`, every release gives the seat back. */
   readonly keeper?: SeatKeeper | undefined;

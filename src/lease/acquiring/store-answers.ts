@@ -17,13 +17,13 @@ export class StoreAnswers {
     this.#lastError = undefined;
   }
 
-  /** Called when a command was not answered, or was answered by an error. */
+  /** Called when a command was not answered, or its answer is an error or does not tell the outcome. */
   failed(error: unknown): void {
     this.#isSilent = true;
     this.#lastError = error;
   }
 
-  /** Called before the cancel, the last command of a wait. Until the cancel is answered, the store counts as silent. */
+  /** Called before the cancel at the end of a wait. Until the next answer, the store counts as silent. */
   ending(): void {
     this.#isSilent = true;
   }

@@ -62,10 +62,11 @@ function checkLater(signal: AbortSignal): void {
 
 /**
  * Makes a controller that calls `changed` when code begins to listen to its signal, and when no code listens any more.
- * While the signal is reachable, so is everything that `changed` refers to.
+ * While the signal is reachable, so is everything that `changed` refers to. Once `AbortSignal.any` has added its field
+ * to the signal, the signal counts as heard for ever.
  *
- * Once `AbortSignal.any` has added its field to the signal, the signal counts as heard for ever. If
- * `canDetectListeners` is false, every signal counts as heard from the beginning and for ever.
+ * If `canDetectListeners` is false, `changed` is called at once instead, and the signal does not refer to `changed`:
+ * every signal counts as heard from the beginning and for ever.
  */
 export function heardController(changed: (isHeard: boolean) => void): AbortController {
   if (canDetectListeners) return watched(changed);

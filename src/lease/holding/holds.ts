@@ -91,7 +91,10 @@ export class Holds implements HandleHolds, SeatListener {
     return this.#confirm(seat);
   }
 
-  /** Asks the server about a lease of this process that may have been revoked or lost. No effect for an unknown id. */
+  /**
+   * Asks the server about the lease of this attempt, for example because it may have been revoked or lost. No effect if
+   * the process has no seat for this attempt.
+   */
   async confirmLease(id: string): Promise<void> {
     const seat = this.#monitor.get(id);
     if (seat !== undefined) await this.#confirm(seat);
@@ -191,8 +194,9 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Gives an idle seat to its keeper, if the keeper may keep it. Returns whether the seat stays in this process:
-   * another hold uses it, or the keeper has it now.
+   * Gives an idle seat to its keeper, if the keeper may keep it. Returns whether `release` need not give the seat
+   * back: another hold uses the seat, or the keeper has got it. The keeper may give the seat back at once, if the next
+   * caller in the local queue wants another lease time.
    */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
@@ -267,7 +271,8 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Gives the seat back. Returns `undefined` after `storeTimeoutMs`; the release queue then goes on in the background.
+   * Gives the seat back. Resolves with `undefined` if the release queue stops repeating the leave, or after
+   * `storeTimeoutMs`. In the second case the release queue goes on in the background.
    */
   async #boundedGiveBack(seat: Seat): Promise<LeaveResult | undefined> {
     return await within(this.#clock, this.#settings.storeTimeoutMs, this.#giveBack(seat));

@@ -51,7 +51,7 @@ export class LeaseExtender {
   }
 
   /**
-   * Extends the seats by one update and one read.
+   * Extends the seats by one update, and then reads their documents.
    *
    * @param names - The lock names of the batch, each once.
    * @param boundMs - About the longest time, in ms, that the update and the read may take together.
@@ -112,7 +112,7 @@ export class LeaseExtender {
 
   /**
    * Reports `extended` for each hold. For an ending lease, requests the release of each hold instead, and reports
-   * `releaseRequested`.
+   * `releaseRequested`, unless the release was requested before.
    */
   #emit(seat: Seat, { ending }: Lease, { revoked }: DocumentRead): void {
     if (ending !== true) {

@@ -58,8 +58,8 @@ export const inFacts = ({ remainingMs, why }: Standing): object => ({
 });
 
 /**
- * The handle that a caller gets. The hold keeps a strong reference to its handle only while code listens to one of the
- * handle's signals.
+ * The handle that a caller gets. The hold keeps a strong reference to its handle only while code may listen to one of
+ * the handle's signals.
  */
 export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEligibility, HoldObserver {
   readonly #hold: H;

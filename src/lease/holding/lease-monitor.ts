@@ -16,8 +16,8 @@ const MAX_DOCUMENTS = 256;
 /**
  * A write of another client may wait for the end of a batch, so small batches are better. After a batch that took less
  * than `QUICK_BATCH_MS`, the bound of the next batch is `MIN_DOCUMENTS` documents; it is higher, up to `MAX_DOCUMENTS`,
- * if all seats would otherwise need more than about `FEW_BATCHES` batches. After a slower batch, the bound is
- * `MAX_DOCUMENTS`, so that there are few batches and the last one is not late.
+ * if all seats would otherwise need more than about `FEW_BATCHES` batches. After a slower batch, and before the first
+ * batch has ended, the bound is `MAX_DOCUMENTS`, so that there are few batches and the last one is not late.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
@@ -26,21 +26,22 @@ const QUICK_BATCH_MS = 50;
 const MAX_BATCHES_IN_FLIGHT = 4;
 
 /**
- * Normally one batch is in flight, so that thousands of leases use one processor of the server at a time and not all of
- * them: this protects the p99 latency of other clients' writes. But a primary may stand still (E17). So if a batch has
- * no answer `SLOW_BATCH_MS` after its start, the next batch starts beside it; sooner if leases are short.
+ * Normally one batch is in flight, so that the extensions of thousands of leases use only one processor of the server
+ * at a time: this protects the p99 latency of other clients' writes. But a primary may stand still (E17). So if a batch
+ * has no answer `SLOW_BATCH_MS` after its start, the next batch starts beside it, up to `MAX_BATCHES_IN_FLIGHT` in all.
+ * The next batch starts sooner if half of the `extendEveryMs` of its first seat is less than `SLOW_BATCH_MS`.
  */
 const SLOW_BATCH_MS = 200;
 
 /**
- * Extends every lease of one provider in batches of documents. A batch is one update, then one read of the same
- * documents, which shows the leases of this process that are still live. A seat joins a batch when its extension is due
- * or nearly due, or when `confirm` or `confirmAll` has asked for it.
+ * Extends every lease of one provider in batches of documents. A batch is one update and then a read of the same
+ * documents, which shows which leases of the batch are still live. A seat joins a batch when its extension is due or
+ * nearly due, or when `confirm` or `confirmAll` has asked for it.
  *
  * A seat that the read does not show is lost. A batch without an answer proves nothing: its seats stay until their own
  * deadlines, and the monitor tries them again. A primary may stand still (E17), so each batch is bounded by about a
- * third of its shortest lease, and a second try can follow before the lease ends. No document is in two batches at
- * once, because concurrent updates of one document conflict.
+ * third of its shortest lease, at most `storeTimeoutMs`, and a second try can follow before the lease ends. No document
+ * is in two batches at once, because concurrent updates of one document conflict.
  */
 export class LeaseMonitor {
   readonly #extender: Pick<LeaseExtender, 'extend'>;
@@ -95,7 +96,7 @@ export class LeaseMonitor {
   /**
    * Asks the server about one seat as soon as a batch may start, and extends the seat. The answer comes from a batch
    * that is sent after this call: a batch in flight may have read the document before the change that the caller asks
-   * about.
+   * about. If the seat ends before that batch is sent, the answer is `LOST`.
    */
   confirm({ id }: Seat): Promise<Confirmation> {
     const watched = this.#watched.get(id);

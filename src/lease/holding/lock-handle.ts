@@ -40,8 +40,10 @@ export interface Hold extends AsyncDisposable {
   confirm(): Promise<void>;
 
   /**
-   * Releases the lock. The same update grants the lock to the next waiters, unless the provider keeps the seat
-   * (`keepMs`). Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls return the same result.
+   * Releases the lock. The update that gives the seat back also grants the lock to the next waiters. With `keepMs`, the
+   * provider may keep the seat instead. Waits at most `storeTimeoutMs` for the store, and never rejects. Further calls
+   * return the same result.
+   *
    * On the term of a leader, `release` ends the term as `LeaderElection.resign` does, and waits for its work.
    *
    * @returns Whether the lock was still held, as far as is known. If the store does not answer in time, the release
@@ -55,14 +57,14 @@ export interface LockHandle extends Hold {
   /** The name of the lock. */
   readonly name: string;
 
-  /** The attempt id, under which the lease is stored. */
+  /** The attempt id, under which the lease is stored. The hold of a quorum has the id of the lease in one store. */
   readonly id: string;
 
   /**
-   * The fencing token, below 2^53. If the hold is exclusive, or came with a grant of the store, the token is higher
-   * than every earlier token of this name. There are two exceptions: holds that share a kept read have the same token,
-   * and a kept permit that is used again has a token that was reserved at its grant. A change of mode brings a new
-   * token.
+   * The fencing token, below 2^53. The token of an exclusive hold is higher than every earlier token of this name. So
+   * is the token of any other hold, with three exceptions: holds that share a kept read have the same token, a kept
+   * permit that is used again has a token that was reserved at its grant, and the tokens of quorum reads that overlap
+   * need not rise. A change of mode brings a new token.
    */
   readonly fencingToken: number;
 }

@@ -80,8 +80,8 @@ export class ReleaseQueue {
   }
 
   /**
-   * Repeats the leave until an answer shows a server time past the not-after of every copy, the leave is given up, or
-   * the queue is closed.
+   * Repeats the leave until an answer shows a server time past the not-after of every copy, a repeat finds no document,
+   * the leave is given up, or the queue is closed.
    */
   async #outlast(leftover: Leftover, first: LeaveResult | undefined): Promise<void> {
     const { copies } = leftover;

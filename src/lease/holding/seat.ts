@@ -15,7 +15,9 @@ import type { Standing } from './loss.js';
 export interface SeatHold {
   readonly event: AttemptEvent & { readonly fencingToken: number };
   readonly heldMs: number;
-  /** Marks the hold as lost. Only `tellEnd` reports the loss to other code. */
+  /**
+   * Marks the hold as lost, and calls no other code. `tellEnd` then tells the handle and the callbacks of `onEnded`.
+   */
   lose(why: LossCause): void;
   tellEnd(): void;
   requestRelease(): void;
@@ -52,9 +54,9 @@ export interface SeatKeeper {
   /** Called when the seat was given up or lost. */
   seatEnded(seat: Seat): void;
   /**
-   * Called when another process, a writer or an upgrade waits behind the seats of this lock, or when the holders exceed
-   * a new limit. The keeper must give back idle seats, and lets no further caller use a seat that it has, except by
-   * bounded passes.
+   * Called when another process, a writer or an upgrade waits behind the seats of this lock or has failed with a try,
+   * or when the holders exceed a new limit. The keeper must give back idle seats, and lets no further caller use a seat
+   * that it has, except by bounded passes.
    */
   othersWait(): void;
 }
@@ -74,8 +76,8 @@ const MOVES: Moves<State> = {
  * idle.
  *
  * - `live`: until its deadline. Only an answer of the server moves the deadline. The deadline moves backwards only
- *   after a suspension. → `lost`, with each of its holds, when the deadline has passed, the server says that the lease
- *   is gone, or the provider closes; → `given up`, when the process needs the idle seat no longer.
+ *   while the seat is doubtful. → `lost`, with each of its holds, when the deadline has passed, the server says that
+ *   the lease is gone, or the provider closes; → `given up`, when the process needs the idle seat no longer.
  * - `lost`: final. A later extension does not revive the seat.
  * - `given up`: final. The move to this state sends nothing. The process then gives the lease back by a command, or
  *   lets the lease expire.
@@ -185,9 +187,9 @@ export class Seat {
   }
 
   /**
-   * Called when the server has confirmed the lease; `deadline` follows from the answer. No effect if the seat is over
-   * or its old deadline has passed. If the process was suspended after it sent the extension, the seat stays doubtful,
-   * because `deadline.wallAheadMs` was measured at the sending.
+   * Called when the server has confirmed the lease, or granted an upgrade of it; `deadline` follows from an answer. No
+   * effect if the seat is over or its old deadline has passed. If the process was suspended after it sent the request
+   * for that answer, the seat stays doubtful, because `deadline.wallAheadMs` was measured at the sending.
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;

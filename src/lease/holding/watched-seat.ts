@@ -40,9 +40,9 @@ export class WatchedSeat implements Due {
   }
 
   /**
-   * The most leases in a batch that begins with this seat; `Infinity` if there is no bound. After a batch that was
-   * refused or used up its time, the bound is half the size of that batch, so that one bad document costs the others
-   * little.
+   * The most leases in a batch that begins with this seat; `Infinity` if this seat sets no bound. After a batch that
+   * was refused, or used up its time without an answer, the bound is half the size of that batch, so that one bad
+   * document costs the others little.
    */
   get batchSize(): number {
     return this.#batchSize;

@@ -30,7 +30,7 @@ export interface SendOptions {
    * this: the stored mode must not stay stronger than the mode in this process.
    */
   readonly persists: boolean;
-  /** Called with the error each time the change is refused or its outcome is unknown. */
+  /** Called with the error each time the change is refused or its outcome is unknown, while the result matters. */
   readonly onTrouble?: (error: unknown) => void;
 }
 

@@ -10,7 +10,8 @@ import type { HandleHolds, Held } from '../holding/lease-handle.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 
 /**
- * A hold of a reader-writer lock that can change its mode: `acquireWrite` and `acquireUpgradeableRead` return it.
+ * A hold of a reader-writer lock that can change its mode. Every request for a write or an upgradeable read gets such a
+ * handle.
  *
  * The handle stays the same object, with the same id and signals, through all changes. Each change brings a new, higher
  * `fencingToken`: read the token at each use.
@@ -43,8 +44,9 @@ export interface ReaderWriterHandle extends LockHandle {
   tryUpgrade(options?: AcquireOptions): Promise<boolean>;
 
   /**
-   * Changes the mode from write to upgradeable or read, or from upgradeable to read. The same update admits the waiters
-   * that the weaker mode allows. In this process the weaker mode counts from the call on, before the store answers.
+   * Changes the mode from write to upgradeable or read, or from upgradeable to read. The update that stores the weaker
+   * mode also admits the waiters that this mode allows. In this process the weaker mode counts from the call on, before
+   * the store answers.
    *
    * @throws `TypeError` or `RangeError` for another value of `to`; {@link LockModeError} if the present mode is not
    *   stronger, or if another change is in progress. These errors leave the mode unchanged. {@link LockLostError} if

@@ -27,8 +27,9 @@ type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 /**
  * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails
  * and the hold is not over, the hold stays upgradeable. The library then cancels the upgrade on the server. It repeats
- * the cancel in the background until an answer shows it, even after the server has refused it, as long as the hold is
- * not over and no later change has begun. A try that was answered with busy needs no cancel.
+ * the cancel in the background until an answer shows it, even after the server has refused it. The repeats stop when
+ * the hold is over, a later change has begun, the document is corrupt, or the driver refuses. A try that was answered
+ * with busy needs no cancel.
  */
 export class Upgrade {
   readonly #context: AcquisitionContext;
@@ -179,8 +180,8 @@ export class Upgrade {
   }
 
   /**
-   * Takes the upgrade back, whether it was granted or not. Afterwards the hold is upgradeable, and no upgrade of it
-   * waits.
+   * Takes the upgrade back, whether it was granted or not. Once an answer shows this change, the lease is upgradeable,
+   * and no upgrade of it waits.
    */
   async #cancel(): Promise<void> {
     const onTrouble = (error: unknown): void => {

@@ -6,8 +6,8 @@ import type { ParsedKeeping } from '../../options/request-options.js';
  *
  * The count starts anew when this process is granted a seat after another process had one. The sign of that is an
  * answer that shows a lease of another process with a higher token than the last grant to this process. If the waiters
- * of other processes give up instead, the count goes on. If it started anew then, as many callers as `passes` allows
- * could overtake a waiter each time that it gives up and comes back.
+ * of other processes give up instead, the count goes on. If the count started anew then, as many callers as `passes`
+ * allows could overtake a waiter each time that the waiter gives up and comes back.
  */
 export class BoundedPasses {
   readonly #clock: Clock;

@@ -31,8 +31,9 @@ const TOKENS_OF_MANY_SEATS = 15;
  *
  * Without the option `passes`, the process passes a seat on only while it knows that no other process waits. Each pass
  * takes the next token of the block. If the lock has one seat, a caller that finds the seat in use, or already
- * requested, joins a queue in this process, so that the server need not pass the seat between these callers. If the
- * lock has several seats, another seat may be free, so a caller that finds no idle seat asks the server.
+ * requested, joins a queue in this process, so that the server need not pass the seat between these callers
+ * (`#mustQueueHere` has the conditions). If the lock has several seats, another seat may be free, so a caller that
+ * finds no idle seat asks the server.
  *
  * When an attempt of another process has to wait behind a seat, its update names this process in the field `wake`. The
  * process then gives back idle seats at once, and seats in use at their release, and sends its callers to the server,
@@ -131,9 +132,9 @@ export class CachedLock implements Cached {
   }
 
   /**
-   * Called when another process waits or has the only seat, or when a new limit is exceeded. Gives back all idle seats.
-   * Sends the callers in the local queue to the server, each for a place of its own, unless all callers of this
-   * process share one place.
+   * Called when another process waits, has failed with a try or has the only seat, or when a new limit is exceeded.
+   * Gives back all idle seats. Sends the callers in the local queue to the server, each for a place of its own, unless
+   * all callers of this process share one place.
    */
   othersWait(): void {
     this.#others.oneWaits();
@@ -177,7 +178,7 @@ export class CachedLock implements Cached {
     return this.seats.kind === 'mutex';
   }
 
-  /** Whether this seat may pass to the next caller in this process. Loses the seat if its deadline has passed. */
+  /** Whether this seat may pass to the next caller in this process. Has the side effects of `mayServeAnother`. */
   #mayPass(seat: Seat): boolean {
     const isAllowed = this.#others.isNone || this.#mayOvertake;
     return isAllowed && this.#requestCount === 0 && mayServeAnother(seat);
@@ -245,7 +246,7 @@ export class CachedLock implements Cached {
     for (const idle of this.#idle.keys()) {
       const { grant } = idle;
       const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
-      // With `throw` or `resize`, a semaphore object that does not know the stored limit yet must ask the server.
+      // With `throw` or `resize`, the server must first compare or set the limit of the semaphore.
       const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
       if (isAlike && !mustAsk && this.#mayPass(idle)) {
         this.#forget(idle);

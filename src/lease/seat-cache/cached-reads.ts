@@ -111,8 +111,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Called when a request waits for the lock, and when an upgrade of this process begins. Gives back the seat if it is
-   * idle, and sends the readers in the local queue to the server.
+   * Called when a request waits for the lock, when a try of another process has failed, and when an upgrade of this
+   * process begins. Gives back the seat if it is idle, and sends the readers in the local queue to the server.
    */
   othersWait(): void {
     this.#others.oneWaits();
@@ -156,7 +156,7 @@ export class CachedReads implements Cached {
     this.#settled();
   }
 
-  /** Whether another reader may share this seat now. Loses the seat if its deadline has passed. */
+  /** Whether another reader may share this seat now. Has the side effects of `mayServeAnother`. */
   #mayShare(seat: Seat): boolean {
     return this.#others.isNone && this.#askedWrites === 0 && mayServeAnother(seat);
   }
@@ -195,8 +195,8 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Asks the server for a write. Until this request has ended, no new reader shares the seat. So the write waits only
-   * for earlier readers.
+   * Asks the server for a write. Until this request has ended, no new reader shares the seat. So the write does not
+   * wait for later readers of this process.
    */
   async #write(ask: () => Promise<Hold>): Promise<Hold> {
     this.#askedWrites += 1;

@@ -56,7 +56,7 @@ export interface SeatCacheContext {
   returnIdle(idle: Seat): void;
   /** Called when `isInUse` or `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void;
-  /** Called when a caller begins to use a seat, and when a released seat stays in this process. */
+  /** Called when callers begin to use a seat, and when the last hold of a seat that may be kept has been released. */
   used(): void;
 }
 

@@ -24,7 +24,10 @@ export interface KeeperSurroundings {
   readonly collection: Pick<LockCollection, 'read'>;
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
-  /** Whether the process polls instead of listening to a change stream. A process that polls keeps no seat. */
+  /**
+   * Whether the process polls instead of listening to a change stream. A process that polls keeps no further seat once
+   * its last read is older than `RELIED_MS`.
+   */
   isPolling(): boolean;
   /** Says whether the process must listen to the change stream for its kept seats. */
   listen(isListening: boolean): void;

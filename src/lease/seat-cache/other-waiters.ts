@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.js';
  * - `none`: an answer showed that no other process waits. The answer also showed a lease of this process, so a later
  *   attempt that has to wait behind that lease notifies this process.
  * - `unknown`: this process does not know whether another process waits, so it keeps no seat.
- * - `waiting`: another process waits or has the only seat, or the holders exceed a new limit.
+ * - `waiting`: another process waits, has failed with a try or has the only seat, or the holders exceed a new limit.
  */
 type State = 'none' | 'unknown' | 'waiting';
 

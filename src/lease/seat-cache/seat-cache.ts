@@ -42,8 +42,9 @@ export class SeatCache {
   }
 
   /**
-   * Called when a wake-up asks this process to give back its kept seats of this name. Also called when an upgrade of
-   * this process begins, which would wait for the kept read of this process.
+   * Called when a word, in an event or in the reply to an update of this process, asks this process to give back its
+   * kept seats of this name. Also called when an upgrade of this process begins, which would wait for the kept read of
+   * this process.
    */
   othersWait(name: string): void {
     for (const kind of LOCK_KINDS) this.#locks.get(keyOf(kind, name))?.othersWait();

@@ -39,8 +39,8 @@ export class LockWaits {
   readonly #looks: LookLimiter;
   readonly #waits = new Map<string, TrackedWait>();
   /**
-   * The waits that a reply has shown in the queue, in the order of those replies. The requests of all other waits are
-   * still in flight.
+   * The waits that a reply has shown in the queue, in the order of those replies. The requests of the other waits are
+   * not answered yet.
    */
   readonly #queued = new Set<TrackedWait>();
   /** The queued wait with the lowest place, as far as known. When it ends, the next wait in `#queued` follows. */
@@ -100,7 +100,7 @@ export class LockWaits {
   }
 
   /**
-   * Called when the reply to the attempt's own request showed the attempt in the queue.
+   * Called when the reply to the attempt's own request showed the attempt in the queue, or its upgrade as pending.
    *
    * @param mustLook - Whether events may have been missed since that request was sent.
    */

@@ -10,7 +10,10 @@ const MAX_DELAY_MS = 2_000;
 
 const BETWEEN_RETRIES = new Backoff(50, 1_000);
 
-/** Decides when the waits for one lock look next: at the earliest of the instants that were set since the last look. */
+/**
+ * Decides when the waits for one lock look next: at the earliest of the instants that were set since the last look. A
+ * later call of `expiryAt` replaces the instant of an earlier one.
+ */
 export class LookSchedule {
   readonly #clock: Clock;
   readonly #look: () => void;

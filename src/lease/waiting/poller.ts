@@ -30,8 +30,8 @@ export class Poller {
   #pauseMs: number;
   #readAtMs = -Infinity;
   /**
-   * The mark of each lock at its last read. A far process repeats the majority read of a lock only after the mark has
-   * changed.
+   * The mark of each lock at its last read. A far process repeats the majority read of a lock only if the mark has
+   * changed or is not known.
    */
   #marks = new Map<string, string>();
   #timer: Timer | undefined;

@@ -11,7 +11,7 @@ export type Turn =
       readonly type: 'granted';
       readonly token: number;
       readonly deadline: Moment;
-      /** How the process heard of the grant; not set if the reply to the request or the cancel gave this result. */
+      /** How the waiting room heard of the grant; not set if this result was read from a reply without the room. */
       readonly heard?: Heard | undefined;
     }
   /**
@@ -28,7 +28,7 @@ export class TurnWait implements Wait {
   readonly id: string;
   readonly terms: LeaseTerms;
   readonly hasLease: boolean;
-  /** Resolves when the wait has ended, and stays pending if the attempt leaves earlier. Never rejects. */
+  /** Resolves when the wait has ended; stays pending if the attempt leaves or the room closes first. Never rejects. */
   readonly turn: Promise<Turn>;
   readonly #onPlaced: (place: number, reply: Reply) => void;
   #heard: Heard | undefined;

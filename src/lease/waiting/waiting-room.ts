@@ -119,7 +119,7 @@ export class WaitingRoom implements WakeListener {
   }
 
   /**
-   * When to read, in ms after each full second of the server's clock; `undefined` if the poller chooses its own pauses.
+   * When to read, in ms after each full second of the server's clock; `undefined` if the process polls or is not far.
    */
   get phaseMs(): number | undefined {
     return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;

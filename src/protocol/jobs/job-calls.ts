@@ -54,7 +54,7 @@ export const hasWellFormedCalls: Expression = isWellFormedList('calls', IS_CALL)
 const isPending = (at: string): Expression =>
   all({ $gt: [`${at}.asked`, `${at}.claimed`] }, { $gt: [`${at}.until`, NOW] });
 
-/** Whether this call is pending. A corrupt document has no pending call. */
+/** Whether this call is pending. A document that may not be changed (`$ok`) counts as one without a pending call. */
 export const isCallPending = (job: string, call: number): Expression =>
   not(
     equal(

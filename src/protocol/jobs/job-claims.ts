@@ -143,9 +143,9 @@ const IS_FULL: Expression = all(equal('$own', []), {
 function outcomeOf({ id, token, job, after, instant, claimId, call }: Claim): Expression {
   return firstThatHolds<ClaimOutcome>('claimed', [
     [isRepeated(claimId), 'claimed'],
-    // A claim names the last claimed instant in `after`, so no instant is claimed or reported as missed a second time.
-    // This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was applied before:
-    // an applied copy would have replaced the last claimed instant.
+    // A claim names the last claimed instant in `after`, so no two claims take the same instant or find the same missed
+    // instants. This branch comes before the branch `deposed`. So `deposed` proves that no copy of the claim was
+    // applied before: an applied copy would have replaced the last claimed instant.
     [any(not(equal(LAST_INSTANT, after)), { $gte: [LAST_INSTANT, instant] }), 'outdated'],
     [not(isTerm(id, token)), 'deposed'],
     [{ $gt: [instant, NOW] }, 'early'],
@@ -283,6 +283,6 @@ export function conclude({ id, job, instant, outcome, nonce }: Conclude): readon
 
 const CONCLUDED = 'concluded';
 
-/** Whether these words say that the update did nothing but apply claims or store how runs ended. */
+/** Whether these words, at least one, tell only of granted claims and of ends of runs. */
 export const onlyClaims = (words: readonly string[]): boolean =>
   words.length > 0 && words.every((word) => /^\+[^:]+:(claimed|concluded)$/.test(word));

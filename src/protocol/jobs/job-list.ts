@@ -28,7 +28,7 @@ export const isOfJob = (job: string): Expression => equal('$$this.job', literal(
 
 export const storedList = (list: JobList): Expression => ({ $ifNull: [`$was.${list}`, []] });
 
-/** An array with the entry of this job; empty if the job has none, or if the document is corrupt. */
+/** An array with the entry of this job; empty if the job has none, or if the document may not be changed (`$ok`). */
 export const ownEntry = (list: JobList, job: string): Expression =>
   filter(when('$ok', storedList(list), []), isOfJob(job));
 

@@ -6,7 +6,7 @@ import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../sto
 export interface LeaseSlot {
   readonly isEmpty: Expression;
   readonly wellFormed: Expression;
-  /** The lease of the stored document (`$was`), or null if the lease has expired. */
+  /** The lease of the stored document (`$was`); null if there is none, or if the lease has expired. */
   readonly live: Expression;
   /** The lease of a document that may be corrupt, as an array; empty if the field is no object. */
   readonly stored: Expression;

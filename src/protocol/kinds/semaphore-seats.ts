@@ -111,7 +111,7 @@ export const semaphoreSeats: SeatRules = {
 };
 
 function conditions(request: Request): readonly Expression[] {
-  // A request for more permits than the limit would block the queue for ever.
+  // A request for more permits than the limit would never enter, and would block the waiters behind it.
   const fits: Expression = { $lte: [permitsOf(request), limitFor(request)] };
   if (request.mustMatch !== true) return [fits];
   const isIdle = all(equal('$queue', []), holders.isEmpty);
@@ -142,7 +142,7 @@ function resize(condition: Expression, limit: number): readonly Stage[] {
       },
     },
     // If more permits are taken than the limit allows, the keepers are told. They give back the permits of idle kept
-    // seats at once, and other permits when their callers release them.
+    // seats at once, and other permits when their callers release them. The option `passes` allows a few passes first.
     { $set: { wake: keepersTold('$holders', all(condition, { $gt: [inUse, '$limit'] })) } },
   ];
 }

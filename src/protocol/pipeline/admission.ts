@@ -4,7 +4,7 @@ import type { Operation } from '../operation.js';
 import type { SeatRules } from '../seats.js';
 import { granted, grantedOne, keeperTold, keepersTold } from '../wake.js';
 
-/** The greatest count that `$slice` accepts. With this count, `$slice` returns all elements. */
+/** The greatest count that `$slice` accepts. With this count, `$slice` returns all elements from a position on. */
 const EVERYTHING = 2_147_483_647;
 
 /** The fields that a lease takes over from its waiter, in every kind of lock. */
@@ -21,7 +21,7 @@ export interface AdmissionOptions {
 const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] });
 
 /**
- * The distance between the tokens of two attempts that enter by the same update, one directly after the other. The
+ * The distance between the tokens of two attempts that enter by the same admission, one directly after the other. The
  * attempt that reserves the most tokens decides the distance.
  */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
@@ -32,9 +32,9 @@ const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt')
 };
 
 /**
- * Gives free seats to the first waiters, in the order of the queue. A grant keeps the expiry of the waiter: a dead
- * waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election a grant lasts longer
- * by `transitionMs`; the leader does not rely on that time.
+ * Gives seats to the attempts that may enter now (`SeatRules.entering`), in their order. A grant keeps the expiry of
+ * the waiter: a dead waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election a
+ * grant lasts longer by `transitionMs`; the leader does not rely on that time.
  */
 export function admit(
   seats: SeatRules,
@@ -106,9 +106,9 @@ const inOrder = (lease: Expression): Expression => ({
 });
 
 /**
- * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give their kept seats back. The
- * process of a request is not named, because it knows of its request. The process of an upgrade is named if it keeps a
- * read, and it learns of that word from the reply.
+ * Names the keepers in `wake` if a request or an upgrade was not granted, so that they give their kept seats back. A
+ * request that comes after its not-after names nobody. The process of a request is not named, because it knows of its
+ * request. The process of an upgrade is named if it keeps a read, and it learns of that word from the reply.
  */
 export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
   if (seats.keeping === 'never') return [];

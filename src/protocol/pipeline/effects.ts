@@ -118,7 +118,8 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
 
 /**
  * Removes the lease or the place of this attempt. The word in `wake` says which lease the attempt gave back. The word
- * also makes the update a real write: an isolated old primary acknowledges an update that changes nothing.
+ * also makes the first copy of a leave a real write, even if nothing is removed: an isolated old primary acknowledges
+ * an update that changes nothing.
  */
 const leave = (seats: SeatRules, id: string): Fields => ({
   ...seats.vacate(id),

@@ -38,7 +38,7 @@ export function extension(
 export interface LeasesRead {
   readonly name: string;
   readonly nowMs: number;
-  /** The leases of this process that are live and well-formed. */
+  /** The live leases that `leasesProjection` shows, without malformed ones. */
   readonly leases: readonly Lease[];
   /** Whether this process must give back its kept seats of the lock; false if the projection has no `othersWait`. */
   readonly othersWait: boolean;

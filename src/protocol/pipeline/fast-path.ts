@@ -25,8 +25,8 @@ import { departedUnread, onlyDeparted, readWake } from '../wake.js';
 
 /**
  * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or leave
- * a lock that has no other holder and no waiter. It does exactly what the transition would do, or it leaves the
- * document as it is. If the document stayed as it was, the process sends the transition.
+ * a lock that has no other holder and no waiter. It does exactly what the transition would do, or it leaves a stored
+ * document as it is. If nothing shows that it was applied, the process sends the transition.
  *
  * The cost of a pipeline follows from the number of its expressions: 0.5 to 1 µs each, most of it for parsing. A fast
  * path has a quarter of the expressions. On one member, an acquire of a free lock by a transition took 1.5 times as
@@ -190,9 +190,9 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
 }
 
 /**
- * Returns the answer with the only lease of the document; `undefined` unless the document shows exactly one lease, and
- * `isTaken` accepts this lease. The reply counts no waiter: the update found the lock vacant, and later waiters are
- * not counted.
+ * Returns the answer with the lease that the document shows; `undefined` unless the document shows exactly one lease,
+ * and `isTaken` accepts this lease. The reply counts no other lease and no waiter: the update found the lock vacant,
+ * and attempts that came later are not counted.
  */
 function readTaken(
   seats: SeatRules,
@@ -223,8 +223,8 @@ function readTaken(
 }
 
 /**
- * The pipeline that removes the only lease of a lock if one of these attempts has that lease. One pipeline serves many
- * documents of one kind, so that the server parses it only once.
+ * The pipeline that removes the only lease of a lock without waiters, if one of these attempts has that lease. One
+ * pipeline serves many documents of one kind, so that the server parses it only once.
  */
 export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stage[] {
   const { uncontended } = seats;

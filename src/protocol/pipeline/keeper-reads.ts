@@ -5,9 +5,8 @@ import { keptLeasesProjection, readLeases } from './extension.js';
 import type { LeasesRead } from './extension.js';
 
 /**
- * The projection of the reads by which a keeper without an open change stream learns whether others wait. The
- * projection also searches `wake`, because a try that fails leaves no waiter, only a word in `wake` until the next
- * update.
+ * The projection of the reads by which a keeper learns whether others wait (`KeeperWatch`). The projection also
+ * searches `wake`, because a try that fails leaves no waiter, only a word in `wake` until the next update.
  */
 export const keeperProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
   ...keptLeasesProjection(kinds, process),

@@ -4,13 +4,13 @@ import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
 import type { SeatRules } from '../seats.js';
 
 /**
- * Binds lists of all places of a queue, of their expiries and of their lease lengths, for the expressions of this
- * file.
+ * Binds lists for `body`: `$$places`, their values `$$waiters`, and the expiries (`$$expiries`) and lease lengths
+ * (`$$leasesMs`) of these waiters.
  *
  * A queue may have hundreds of places, and the server interprets the condition of a `$filter` for each of them. The
- * least and the greatest value of a list cost less, so ranges are checked on lists. A list that two expressions need
- * is made once. Types are checked place by place: in a comparison, an int equals a double and a string equals a
- * symbol.
+ * least and the greatest value of a list cost less, so the expiries and the range of `leaseMs` are checked on lists. A
+ * list that two expressions need is made once. Types are checked place by place: in a comparison, an int equals a
+ * double and a string equals a symbol.
  *
  * @param places - The queue as an array of `{ k: attempt id, v: waiter }`.
  */

@@ -25,7 +25,7 @@ interface StoredRevocation {
   readonly by: string;
   readonly why?: string;
   readonly forced: boolean;
-  /** The latest expiry of the revoked leases. Once this time has passed, the next revocation drops the record. */
+  /** The latest expiry of the revoked leases. Once it has passed, the next recorded revocation drops this record. */
   readonly until: Date;
 }
 
@@ -45,7 +45,7 @@ const IS_CURRENT: Expression = all(
   { $gt: ['$$this.until', NOW] },
 );
 
-/** Records the revocation of these leases. Later stages mark or evict the leases. */
+/** Records the revocation of these leases, if it has a `by`. Later stages mark or evict the leases. */
 export function recordRevocation(
   seats: SeatRules,
   { ids, by, why }: Revoking,

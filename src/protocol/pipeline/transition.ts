@@ -77,7 +77,8 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
 }
 
 /**
- * The seat fields with the live leases. A corrupt document counts as vacant, because no stage could rely on its types.
+ * The seat fields with the live leases. A document that is corrupt or of another kind counts as vacant, because no
+ * stage could rely on its types.
  */
 function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
   const vacant = seats.vacant(operations);

@@ -34,7 +34,7 @@ export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => 
 /**
  * The projection of the verdict: whether the document of a reply is well-formed. Only the server can tell: it sees
  * fields that a reply does not show, and types that the driver does not keep apart. If the document is corrupt, the
- * process uses nothing of the reply, and the request fails.
+ * process uses no lease, no place and no limit of the reply, and the request fails.
  *
  * An operation with a nonce needs no verdict. An update leaves a corrupt document untouched, so the nonce in `wake`
  * proves that the document was well-formed.

@@ -1,4 +1,4 @@
-// Folder `replies`: reads the replies to transitions, and whole documents for `inspect` and `list`.
+// Folder `replies`: reads the replies to transitions, and whole documents for operators and dashboards.
 
 import {
   NOW,
@@ -34,7 +34,10 @@ export interface Reply {
   readonly isWellFormed: boolean;
   readonly fence: number;
   readonly wake: readonly string[];
-  /** The leases of the attempts that the projection names, and some of the other leases: a lock may have thousands. */
+  /**
+   * The leases of the attempts that the projection names, and some of the other leases: a lock may have thousands.
+   * Empty if the document is of another kind than the seat rules.
+   */
   readonly leases: readonly Lease[];
   readonly seated: number;
   /** Semaphore only. */

@@ -27,7 +27,7 @@ export class DocumentWatch {
   readonly #lingerMs: number;
   readonly #watchers = new Map<string, Set<DocumentWatcher>>();
   readonly #stream: StreamSupervisor;
-  /** The names that the open cursor selects. */
+  /** The names that the open cursor selects; while none is open, those of the last open one. */
   #covered: ReadonlySet<string> = new Set();
   /** The names that the newest cursor selects. The server may not have answered this cursor yet. */
   #asked: ReadonlySet<string> = new Set();

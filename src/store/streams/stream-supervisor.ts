@@ -62,7 +62,7 @@ const MOVES: Moves<State> = {
  * - `streaming`: a cursor that has answered, at times beside a wider one that will replace it. → `opening`, on trouble
  *   with either; → `idle`, when no code has listened for some time, or on trouble while no code listens; → `refused`.
  * - `refused` and `closed`: nothing is open, for good. Every state leads to `closed`. With `wakeups: 'change-stream'`,
- *   a refusal leads to `idle` instead: a later wait asks for a stream again, and fails if that stream is refused too.
+ *   a refusal leads to `idle` instead: the next `join` asks for a stream again.
  */
 export class StreamSupervisor {
   readonly #context: StreamContext;
@@ -264,8 +264,9 @@ export class StreamSupervisor {
  * The pause before the next opening, in ms. The first reopening is immediate, because no event reports a grant until
  * the stream is open again.
  *
- * If the client may be closed, the pause is `MAX_REOPEN_PAUSE_MS`. Meanwhile, the answers to looks show whether the
- * client is closed. Opening a stream on a closed client leaves timers of driver 6.22 running for half a minute.
+ * If the client may be closed, the pause is always `MAX_REOPEN_PAUSE_MS`. Meanwhile, other commands, such as looks,
+ * show whether the client is closed. Opening a stream on a closed client leaves timers of driver 6.22 running for half
+ * a minute.
  */
 const reopenPauseMs = (chance: Chance, failures: number, error: unknown): number =>
   mayBeRefusedByDriver(error)

@@ -12,7 +12,10 @@ export interface WakeListener {
    * server's time of the update, if the event has it.
    */
   onWoken(name: string, id: string, token: number, atMs?: number): void;
-  /** Events may have been missed, so the process has to look at every lock that it waits for. */
+  /**
+   * Events may have been missed: the process has to look at every lock that it waits for, and to read every lock that
+   * it keeps.
+   */
   onGap(): void;
   /** There is no stream, for now or for good: the process has to poll for its waits. */
   onNoStream(): void;
@@ -24,7 +27,7 @@ export interface WakeListener {
    * lock fail.
    */
   refusedByDriver(): void;
-  /** The option `wakeups` is `change-stream`, and the stream was refused. */
+  /** The option `wakeups` is `change-stream`, and the stream was refused: the waits of the process fail. */
   streamRequiredButRefused(error: unknown): void;
 }
 
@@ -83,7 +86,10 @@ export class WakeStream {
     return this.#stream.openedAtMs;
   }
 
-  /** True: opens the stream, unless it is open or opening. False: closes it after `lingerMs`. */
+  /**
+   * True: opens the stream, unless it is open, opening or refused. False: closes it after `lingerMs`, unless a call
+   * with true comes first.
+   */
   listen(listening: boolean, lingerMs = 0): void {
     if (listening) this.#stream.join();
     else this.#stream.leave(lingerMs);

@@ -255,8 +255,9 @@ export class Combiner {
   }
 
   #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
-    // A process that may keep seats of this lock has to know whether others wait. So the reply shows whether others
-    // wait, unless the update has only requests without `keeps`.
+    // A process that may pass on a kept seat of this lock has to know whether other processes wait. So for a kind whose
+    // kept seats are passed on, the reply counts the waiters of this process, unless the update has only requests
+    // without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );

@@ -31,8 +31,8 @@ const MIN_BOUND_MS = 1_000;
 const BOUND_FACTOR = 20;
 
 /**
- * If `USUAL_IN_FLIGHT` groups are in flight and statements wait, a further group starts this long after the last start,
- * in ms, up to `MAX_IN_FLIGHT` groups.
+ * If at least `USUAL_IN_FLIGHT` groups are in flight and statements wait, a further group starts this long after the
+ * last start, in ms, up to `MAX_IN_FLIGHT` groups.
  */
 const SLOW_GROUP_MS = 50;
 
@@ -49,7 +49,7 @@ interface Statement {
   /** Makes the update just before it is sent, because the times in it are counted from the sending. */
   readonly make: () => FastPath;
   readonly onlyInGroup: boolean;
-  /** The latest time at which the statement may be sent, on the clock of this process. */
+  /** If the statement is in no group by this time, on the clock of this process, it is given up. */
   readonly sendByMs: number;
   readonly settle: (committed: Committed) => void;
 }
@@ -69,9 +69,9 @@ interface Sent extends Statement {
  * flight go together in the next group: one command with up to 64 statements.
  *
  * The server counts the statements that changed their document. If the count is that of all statements, each was
- * applied, and a leave is confirmed without a read. In all other cases the committer reads the documents: a statement
- * is confirmed if its document shows the attempt id of the operation. If no statement failed and the count is no
- * higher than the number of confirmed statements, the rest was certainly not applied.
+ * applied, and a leave is confirmed without a read. For requests, and after any other count, the committer reads the
+ * documents: a statement is confirmed if its document shows the attempt id of the operation. If no statement failed and
+ * the count is no higher than the number of confirmed statements, the rest was certainly not applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.

@@ -30,9 +30,8 @@ interface Entries {
 
 /**
  * The updates of a group. All leaves for one kind of lock are one update. All requests for one kind of lock are one
- * update if they ask for the same (`haveSameTerms`). If several requests share an update, each of their documents that
- * may be missing has an update right before it, which creates the document. Leaves come first, because they make seats
- * free.
+ * update if they ask for the same (`haveSameTerms`). If several requests share an update, further updates right before
+ * it create those of their documents that may be missing. Leaves come first, because they make seats free.
  *
  * @param isSharded - Whether the collection is behind a router. A router sends an update of several names to several
  *   shards. More than one shard may have a document of one name, and the count in the reply is then too high. So behind

@@ -18,7 +18,10 @@ export interface QueuedOperation {
 /** The most operations in one update: each costs up to nine stages, and a pipeline has at most 1,000 stages. */
 export const MAX_OPERATIONS = 100;
 
-/** An update that takes more than this share of its time bound is slow: smaller updates follow it. */
+/**
+ * An update that takes more than this share of its time bound is slow. If it had more than `FEW_OPERATIONS` operations,
+ * smaller updates follow it.
+ */
 const SLOW_SHARE = 1 / 3;
 
 /**

@@ -34,7 +34,7 @@ const ALONE_FOR_MS = 5;
  * An unknown lock is most likely free: programs lock an invoice, an order or a user once. A fast path that does not
  * apply changes nothing and costs one more round trip. To keep wrong guesses rare, each observation of a lock serves
  * for one guess only. A contended lock stays contended until a reply shows that a request was granted and that the
- * lock has no other lease and no waiter.
+ * lock has no other lease and no waiter, or until the lock is forgotten.
  */
 export class UncontendedHint {
   readonly #seen = new Map<string, Seen>();
@@ -96,7 +96,7 @@ export class UncontendedHint {
   }
 
   #remember(name: string, seen: Seen): void {
-    // A map keeps the order of insertion. So the name that was used longest ago is the first one, and is forgotten.
+    // A map keeps the order of insertion. So the first name is the one with the oldest observation, and is forgotten.
     this.#seen.delete(name);
     this.#seen.set(name, seen);
     if (this.#seen.size <= MAX_REMEMBERED) return;

@@ -22,7 +22,7 @@ class ChangeCursor {
   /** The index of the next entry of the oplog to look at. */
   #position: number;
   #isInvalidated = false;
-  /** Called when the collection was dropped: the stream has no events after that. */
+  /** Called when this cursor reads the drop of its collection. Only the event `invalidate` follows. */
   readonly #invalidated: () => void;
   /** Ends the request that waits for events; `undefined`: no request waits. */
   #end: ((reply?: Reply) => void) | undefined;

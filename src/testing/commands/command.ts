@@ -1,4 +1,4 @@
-// Folder `commands`: what a member does with each command that the library sends.
+// Folder `commands`: what a member does with each command that the simulation knows.
 
 import type { Member } from '../replica-set/member.js';
 import type { Namespace } from '../replica-set/documents.js';
@@ -16,7 +16,7 @@ export interface Server {
   replicate(): void;
 }
 
-/** A command that was read. `run` uses all values as they were when the command was read. */
+/** A command that was read. `run` uses the copies of its values that `readCommand` made. */
 export interface Command extends ReadCommand {
   readonly given: GivenCommand;
 }

@@ -5,7 +5,7 @@ import { ServerError } from '../server/errors/server-error.js';
 import { compareStrings, compareValues, isArray, isDocument, startsWithOperator } from '../server/values.js';
 import type { DocumentValue, Value } from '../server/values.js';
 
-/** The ids that a filter names: only documents with these ids can match. `undefined`: any document can match. */
+/** The ids that a filter names: only documents with these ids can match. `undefined`: all documents must be tested. */
 function idsNamedBy(filter: DocumentValue): readonly Value[] | undefined {
   const id = filter.get('_id');
   if (id === undefined) return undefined;
@@ -18,7 +18,7 @@ function idsNamedBy(filter: DocumentValue): readonly Value[] | undefined {
 const isRegex = (value: Value): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && value.type === 'regex';
 
-/** The documents that match the filter. If the filter names no ids, they come in the order of their ids. */
+/** The documents that match the filter. If `idsNamedBy` finds no ids, they come in the order of their ids. */
 export function* found(
   documents: Documents,
   namespace: Namespace,
@@ -53,7 +53,7 @@ export function documentForUpsert(filter: DocumentValue): DocumentValue {
   return document;
 }
 
-/** The paths that every matching document has to have, with their values. */
+/** The paths that the filter compares for equality, with the values to which they must be equal. */
 function* equalitiesIn(filter: DocumentValue): Generator<readonly [path: string, value: Value]> {
   for (const [name, value] of filter) {
     const clauses = isArray(value) ? value.filter(isDocument) : [];

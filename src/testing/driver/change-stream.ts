@@ -22,7 +22,7 @@ export class SimulatedChangeStream extends EventEmitter {
   readonly #collection: string;
   readonly #pipeline: readonly object[];
   readonly #maxAwaitMs: number;
-  /** The server's cursor; `undefined` before the first answer, and after the server has closed the cursor. */
+  /** The server's cursor; `undefined` before the first answer, and after one that reports the cursor closed (id 0). */
   #cursor: { readonly id: number; readonly address: string } | undefined;
   #readable: Readable | undefined;
   #isClosed = false;
@@ -89,7 +89,7 @@ export class SimulatedChangeStream extends EventEmitter {
     const batch = firstBatch ?? nextBatch ?? [];
     if (this.#isClosed) return false;
     for (const event of batch) readable.push(event);
-    // The driver emits this event only for answers without changes.
+    // If a stream is read through `stream()`, the driver emits this event only for answers without changes.
     if (batch.length === 0) this.emit('resumeTokenChanged', postBatchResumeToken);
     if (id === 0) readable.push(null);
     return id !== 0;

@@ -6,7 +6,7 @@ import { errorOf, networkError } from './driver-errors.js';
 import { Pool } from './pool.js';
 import type { Topology } from './topology.js';
 
-/** The codes by which a member says that it is not primary. */
+/** The codes by which a member says that it is not primary, or stops. */
 const NOT_PRIMARY_CODES: readonly number[] = [189, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 export interface SendOptions {
@@ -20,7 +20,7 @@ export interface Answered {
   readonly address: string;
 }
 
-/** Sends the commands of one client, each over a connection of its own. */
+/** Sends the commands of one client. Each command in flight has a connection of the pool for itself. */
 export class Connections {
   readonly #process: SimulatedProcess;
   readonly #deployment: Deployment;

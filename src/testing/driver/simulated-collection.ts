@@ -19,7 +19,7 @@ interface Cursor {
   toArray(): Promise<readonly object[]>;
 }
 
-/** The part of the driver's `Collection` that the library, its fenced updates and their tests use. */
+/** The part of the driver's `Collection` that the library, its fenced updates and tests use. */
 export class SimulatedCollection {
   readonly dbName: string;
   readonly collectionName: string;
@@ -44,7 +44,7 @@ export class SimulatedCollection {
 
   /**
    * In the driver, a collection has a write concern only if an option of the collection, the database or the client
-   * sets one. The simulation has no such option.
+   * sets one. The simulation has no option of the client, and ignores those of the collection and the database.
    */
   get writeConcern(): undefined {
     return undefined;

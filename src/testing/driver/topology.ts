@@ -75,7 +75,7 @@ export class Topology {
 
   /**
    * Called when the process was cut off. Its monitors give all members up after `MONITOR_TIMEOUT_MS`, unless `healed`
-   * is called before.
+   * or `close` is called before.
    */
   cut(): void {
     if (this.#silence !== undefined) return;
@@ -93,7 +93,8 @@ export class Topology {
   }
 
   /**
-   * Called when this member has refused a command or closed a connection: perhaps this member is not primary any more.
+   * Called when this member has answered that it is not primary or stops, or has closed a connection: perhaps this
+   * member is not primary any more.
    */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);

@@ -49,7 +49,7 @@ const RULES: Readonly<Record<LockKind, Rules>> = {
 export const permitsOf = (leases: readonly Lease[]): number =>
   leases.reduce((sum, { permits = 0 }) => sum + permits, 0);
 
-/** Checks S1 for one version: no two leases exclude each other, and no attempt both holds and waits. */
+/** Checks S1 for one version: it follows the rules of its kind, and no attempt appears twice in leases and queue. */
 export function checkLegal(version: Version): void {
   const wrong = RULES[version.kind].wrongWith(version);
   if (wrong !== undefined) throw new Error(`S1: ${wrong}`);
@@ -57,7 +57,10 @@ export function checkLegal(version: Version): void {
   if (new Set(ids).size < ids.length) throw new Error('S1: an attempt is there twice');
 }
 
-/** L2: no seat stays free that the head of the queue could have. L1: no waiter asks for more than the limit. */
+/**
+ * L2: no seat stays free that the head of the queue could have, and no upgrade waits while its lease is the only one.
+ * L1: no waiter asks for more than the limit.
+ */
 export function checkNoSeatStaysEmpty(version: Version): void {
   const { kind, leases, limit = Infinity, queue } = version;
   const [only, ...others] = leases;

@@ -20,7 +20,7 @@ export interface Violation {
 }
 
 interface Judged {
-  /** The newest version; `null` if there is no document. */
+  /** The newest version; `null` if there is no document, or one that is no lock document. */
   document: StoredDocument | null;
   /** The highest token given or reserved so far. A deletion of the document does not reset it. */
   lastToken: number;

@@ -12,7 +12,8 @@ const MOST_LATENCY_MS = 0.4;
 
 /**
  * One process of a simulation. It can stand still (`freeze`): then its timers do not fire, its turns do not end, and
- * arriving messages wait in its inbox. It can be cut off (`cut`): then it goes on, but every message from it or to it is lost.
+ * arriving messages wait in its inbox. It can be cut off (`cut`): then it goes on, but every message from it or to it
+ * that would arrive meanwhile is lost.
  */
 export class SimulatedProcess implements Surroundings {
   readonly clock: Clock;
@@ -99,7 +100,7 @@ export class SimulatedProcess implements Surroundings {
     return this.#chance.between(LEAST_LATENCY_MS, MOST_LATENCY_MS);
   }
 
-  /** A timer that `start` sets. If the timer is due while the process stands still, it fires when the process goes on. */
+  /** A timer that `start` sets. If it is due while the process stands still, it fires when the process goes on. */
   #timer(fire: () => void, start: (ring: () => void) => Timer): Timer {
     let isCancelled = false;
     const ring = (): void => {

@@ -6,8 +6,8 @@ import { canonicalText, exactDecimal } from '../server/values/decimal.js';
 export type Namespace = string;
 
 /**
- * The text of an `_id`, by which its document is found. Two ids have the same text exactly if `compareValues` calls them
- * equal. The server then treats them as the same id.
+ * The text of an `_id`, by which its document is found. Two ids have the same text exactly if `compareValues` calls
+ * them equal. The server then treats them as the same id.
  */
 export function keyOf(id: Value | undefined): string {
   if (typeof id === 'string') return textKey(id);

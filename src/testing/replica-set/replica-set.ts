@@ -12,11 +12,11 @@ const MAJORITY = 2;
 const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.3;
 
-/** How long a primary that was cut off still acts as primary after the next one was elected, in ms. */
+/** How long a primary that was cut off still acts as primary after the planned election of the next one, in ms. */
 const LEAST_STALE_MS = 50;
 const MOST_STALE_MS = 400;
 
-/** The time from the start of the members to the election, in ms. */
+/** The time from the start of the members to the election, and between tries if there is no majority, in ms. */
 const START_ELECTION_MS = 200;
 
 export interface ReplicaSetListener {
@@ -63,7 +63,7 @@ export class ReplicaSet {
     return this.#primary;
   }
 
-  /** The role of each member, by its address. Only the member that was elected last is shown as primary. */
+  /** The role of each member, by its address. Of several that act as primary, only the last elected one is primary. */
   get roles(): ReadonlyMap<string, Role> {
     const newest = Math.max(...this.members.map(({ role, term }) => (role === 'primary' ? term : 0)));
     return new Map(
@@ -127,8 +127,8 @@ export class ReplicaSet {
   }
 
   /**
-   * Cuts the primary off from the other members. The old primary acts as primary until it hears of the next one, some
-   * time after the election. Then it rolls back every entry that no majority has.
+   * Cuts the primary off from the other members. The old primary acts as primary until the cut ends, some time after
+   * the planned election. Then it follows the next primary, and rolls back every entry that no majority has.
    */
   losePrimary(electionMs: number): void {
     const old = this.#primary;

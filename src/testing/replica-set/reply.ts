@@ -16,7 +16,10 @@ export type Respond = (reply: Reply) => void;
 
 export type Answer = Readonly<Record<string, unknown>>;
 
-/** Whether the reply is to a write that was applied, at least in part. A write that matched nothing counts. */
+/**
+ * Whether this reply to a write says that the write was applied, at least in part. A write that matched nothing and had
+ * no error counts.
+ */
 export function isApplied(reply: Reply): boolean {
   if (reply.type !== 'answer') return false;
   const { n, writeErrors } = reply.document;

@@ -27,7 +27,7 @@ export function project(document: DocumentValue, fields: DocumentValue, nowMs: n
   return compacted(projection(document, environmentOf(document, nowMs, parameters)));
 }
 
-/** A projection of `find` may also cut an array: `{ field: { $slice: count } }`. */
+/** A projection of `find` or `findAndModify` may also cut an array: `{ field: { $slice: count } }`. */
 function compileFind(fields: Value): Projection {
   if (!isDocument(fields)) throw new TypeError('a projection is an object');
   const cuts: (readonly [string, number])[] = [];
@@ -73,8 +73,8 @@ const hasInclusion = (fields: DocumentValue): boolean =>
   [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isTrue(value)));
 
 /**
- * What a projection asks for at one path: true to include the field, false to exclude it, or an expression. `objects`
- * are the paths of the projection's inner objects that contain the path, the outermost first.
+ * What a projection asks for at one path. `value` is a flag, such as 1 to include the field or 0 to exclude it, or an
+ * expression. `objects` are the paths of the projection's inner objects that contain the path, the outermost first.
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
@@ -99,8 +99,8 @@ export function compileProjection(fields: DocumentValue): CompiledProjection {
   const isInclusion = first !== undefined && (!isFlag(first[1]) || isTrue(first[1]));
   for (const [path, value, objects] of wishes) {
     for (const object of objects) tree.enter(object);
-    // The server reports a collision of two paths before any other error, with one exception: an expression that is an
-    // object, in an exclusion, is refused first.
+    // The server reports a collision of two paths before it refuses a value that does not fit the kind of projection,
+    // with one exception: in an exclusion, an expression that is an object is refused first.
     if (!isFlag(value)) {
       if (!isInclusion && isDocument(value)) throw expressionRefused(31_252, path);
       tree.add(path, compile(value));

@@ -138,8 +138,9 @@ function equalTo(value: Value): Test {
 }
 
 /**
- * `$gt`, `$gte`, `$lt` and `$lte` compare only values whose types have the same rank. Only `minKey` and `maxKey` are
- * compared with all values. NaN is neither less nor greater than a number.
+ * `$gt`, `$gte`, `$lt` and `$lte` compare only values whose types have the same rank, with two exceptions: `minKey` and
+ * `maxKey` are compared with all values, and null equals a missing value. NaN is neither less nor greater than a
+ * number.
  */
 function orderedTest(operator: '$gt' | '$gte' | '$lt' | '$lte', value: Value): Test {
   const includesEqual = operator === '$gte' || operator === '$lte';

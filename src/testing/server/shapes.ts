@@ -18,9 +18,10 @@ const MAX_STEPS = 200_000;
 
 /**
  * A cache of what was compiled. Its key is the shape of the source: the source without its constants and its longer
- * paths (`$a.b`), which become parameters. A path of one name (`$a`) and a path of a variable stay in the shape. The
- * library makes its pipelines and projections anew for each command, with other ids and times in them. Their shapes
- * are few, so each shape is compiled once.
+ * paths (`$a.b`), which become parameters. A path of one name (`$a`), a path of a variable, and the values that decide
+ * how the source is compiled (`STATIC`, `fixedIn`) stay in the shape. The library makes its pipelines and projections
+ * anew for each command, with other ids and times in them. Their shapes are few, so each shape is compiled once, unless
+ * the cache is emptied.
  */
 export class Shapes<Compiled> {
   readonly #sort: 'expression' | 'projection';
@@ -208,7 +209,7 @@ class Parameters {
   }
 }
 
-/** The arguments that an operator needs when it is compiled. The shape keeps their values. */
+/** The arguments that an operator needs when it is compiled. The shape keeps their values if they are strings. */
 const STATIC: ReadonlySet<string> = new Set(['as', 'to', 'regex']);
 
 function kindOf(text: string): 'constant' | 'path' | 'kept' {
@@ -226,7 +227,7 @@ function isConstantList(array: ArrayValue): boolean {
   return true;
 }
 
-/** The number of elements to which a projection cuts an array; `undefined`: the value is no cut. */
+/** The `count` of a cut, `{ $slice: count }`, if it is an int; `undefined` for any other value. */
 export function lengthOfCut(value: Value): number | undefined {
   const length = isDocument(value) && value.size === 1 ? value.get('$slice') : undefined;
   return typeof length === 'number' ? length : undefined;

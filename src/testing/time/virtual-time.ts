@@ -123,7 +123,7 @@ export class VirtualTime implements Time {
 
   /**
    * Lets the next event happen. If none may happen now, tells the callers with the earliest goal that it is reached.
-   * Returns false if there is neither an event nor a caller.
+   * Returns false if no event may happen now and there is no caller.
    */
   #step(): boolean {
     const { first } = this.#queue;
@@ -150,8 +150,8 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * While callers advance, no event later than the earliest of their goals happens. So the clock shows exactly that goal
-   * when its caller goes on.
+   * While callers advance, no event later than the earliest of their goals happens. So the clock shows exactly that
+   * goal when its caller goes on.
    */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);

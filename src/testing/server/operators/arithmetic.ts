@@ -136,7 +136,7 @@ function multiply(operands: readonly Evaluation[]): Evaluation {
 const isZero = (value: NumberValue): boolean =>
   value instanceof Decimal ? value.kind === 'finite' && value.coefficient === 0n : toNumber(value) === 0;
 
-/** The remainder is a double if `a` is one, or if `b` has a fraction or is a double outside the range of an int. */
+/** The remainder is a double if `a` is a double, or if `b` is a double whose value is not an int. */
 function mod(a: Value | undefined, b: Value | undefined): Value {
   if (isNullish(a) || isNullish(b)) return null;
   if (!isNumber(a) || !isNumber(b)) throw new ServerError(16_611, '$mod only supports numeric types');

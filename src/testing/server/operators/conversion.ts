@@ -65,7 +65,7 @@ const toDouble: Conversion = (value) => {
   return new Double(parsed);
 };
 
-/** The least positive double of full precision. The server refuses a number nearer to 0, unless it is 0. */
+/** The least positive double of full precision. The server refuses the text of a number nearer to 0, except 0. */
 const LEAST_NORMAL = 2 ** -1_022;
 
 /** The double that the server reads from this text; `undefined` if it refuses the text. */

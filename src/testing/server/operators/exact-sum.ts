@@ -94,7 +94,7 @@ const roundHalfAway = (value: number): number => {
   return value < 0 ? -rounded : rounded;
 };
 
-/** The rounded sum, and what the rounding has lost. The loss is exact only if |a| >= |b|. */
+/** The rounded sum, and what the rounding has lost. The loss is exact if |a| >= |b|, and may be inexact otherwise. */
 function addToLarger(a: number, b: number): readonly [number, number] {
   const sum = a + b;
   return [sum, b - (sum - a)];

@@ -19,7 +19,7 @@ export type Value =
 
 export type ArrayValue = readonly Value[];
 
-/** An object. While a pipeline runs, a removed field keeps its position, with the value `undefined`. */
+/** An object. While a pipeline or a projection runs, a field without a value keeps its position, as `undefined`. */
 export type DocumentValue = ReadonlyMap<string, Value>;
 
 export type NumberValue = number | bigint | Double | Decimal;

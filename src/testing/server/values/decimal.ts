@@ -93,7 +93,7 @@ export function truncated({ kind, isNegative, coefficient, exponent }: Decimal):
   return isNegative ? -size : size;
 }
 
-/** The text of a decimal. It has an exponent if `exponent` is positive, or if the number is nearer to 0 than 10^-6. */
+/** The text of a decimal. It has an exponent if `exponent` is positive, or if its first digit stands below 10^-6. */
 export function decimalText({ kind, isNegative, coefficient, exponent }: Decimal): string {
   const sign = isNegative ? '-' : '';
   if (kind === 'nan') return 'NaN';

@@ -166,7 +166,7 @@ class LongObject {
   }
 }
 
-/** What a read returns for bytes: an object with the main members of the driver's `Binary`. */
+/** What a read returns for a stored `Uint8Array`: an object with the main members of the driver's `Binary`. */
 class BinaryObject {
   readonly _bsontype = 'Binary';
   readonly sub_type = 0;
