@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 
 import { defineConfig } from 'vitest/config';
 
-import { DATA_PARENT_VARIABLE, folderInMemory } from './lab/mongo-server/data-parent.js';
+import { DATA_PARENT_VARIABLE, folderInMemory } from './lab/mongo-server/data-folders.js';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
 import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
 import { SEPARATE_FILES } from './test/support/separate-files.js';

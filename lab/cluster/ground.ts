@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { copyFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { dataParent } from '../mongo-server/data-parent.js';
+import { dataParent } from '../mongo-server/data-folders.js';
 import { endWithThisProcess } from '../processes/end-with-this-process.js';
 import type { ControlledMember } from './fault-member.js';
 import type { MongodProcess } from './mongod-process.js';

@@ -1,12 +1,9 @@
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
-
 import { MongoClient } from 'mongodb';
 import { MongoMemoryReplSet, MongoMemoryServer } from 'mongodb-memory-server';
 
 import { eventually } from '../patience.js';
 import type { See } from '../patience.js';
-import { dataParent } from './data-parent.js';
+import { DataFolders } from './data-folders.js';
 import { findBinary } from './find-binary.js';
 import { killMember, type Member, watchMember } from './members.js';
 import type { MongodBinary, Say } from './mongod-binary.js';
@@ -47,10 +44,10 @@ const electionTimeoutMs = 2000;
 export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<MongoServer> {
   const count = options.members ?? 1;
   const binary = await findBinary(options.say ?? console.log);
-  const dataFolders = await Promise.all(Array.from({ length: count }, newDataFolder));
+  const data = await DataFolders.make(count);
   const set = new MongoMemoryReplSet({
     binary: asSystemBinary(binary),
-    instanceOpts: dataFolders.map((dbPath) => ({ dbPath, launchTimeout: launchTimeoutMs })),
+    instanceOpts: data.folders.map((dbPath) => ({ dbPath, launchTimeout: launchTimeoutMs })),
     replSet: {
       name: setName,
       count,
@@ -60,8 +57,8 @@ export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<
       configSettings: { electionTimeoutMillis: electionTimeoutMs },
     },
   });
-  await set.start();
-  const server = present(binary, `replica set of ${count}`, set.servers, `?replicaSet=${setName}`, set);
+  await data.unlessFailed(set.start());
+  const server = present(binary, `replica set of ${count}`, set.servers, `?replicaSet=${setName}`, set, data);
   try {
     await allMembersUp(server.uri);
   } catch (error) {
@@ -74,21 +71,21 @@ export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<
 /** A mongod without replication: no change streams and no transactions. */
 export async function startStandalone(options: MongodOptions = {}): Promise<MongoServer> {
   const binary = await findBinary(options.say ?? console.log);
+  const data = await DataFolders.make(1);
+  const [dbPath = ''] = data.folders;
   const server = new MongoMemoryServer({
     binary: asSystemBinary(binary),
     instance: {
       ip,
       storageEngine,
       args: mongodArguments(options),
-      dbPath: await newDataFolder(),
+      dbPath,
       launchTimeout: launchTimeoutMs,
     },
   });
-  await server.start();
-  return present(binary, 'standalone', [server], '', server);
+  await data.unlessFailed(server.start());
+  return present(binary, 'standalone', [server], '', server, data);
 }
-
-const newDataFolder = (): Promise<string> => mkdtemp(join(dataParent(), 'leasehold-data-'));
 
 /** Naming the version that it truly has keeps mongodb-memory-server from warning about another one. */
 function asSystemBinary(binary: MongodBinary): { systemBinary: string; version: string } {
@@ -112,12 +109,14 @@ function present(
   servers: readonly MongoMemoryServer[],
   query: string,
   whole: Pick<MongoMemoryServer, 'stop'>,
+  data: DataFolders,
 ): MongoServer {
   const members = servers.map(watchMember);
   const hosts = members.map(({ host, port }) => `${host}:${port}`).join(',');
   const stop = async () => {
     await Promise.all(members.map(killMember));
-    await whole.stop({ doCleanup: true, force: true });
+    await whole.stop({ doCleanup: false });
+    data.remove();
   };
   return {
     uri: `mongodb://${hosts}/${query}`,

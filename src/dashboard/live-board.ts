@@ -46,6 +46,9 @@ export class LiveBoard implements Attachment {
       get serverNowMs() {
         return feed.serverNowMs;
       },
+      get outdatedMs() {
+        return feed.outdatedMs;
+      },
     };
     engine.attached.add(this);
     closing.addEventListener('abort', () => {

@@ -78,6 +78,8 @@ export class LockFeed {
   #pollingWhy: string | undefined;
   #isStreaming = false;
   #mustReadAll = false;
+  /** Since when the board does not follow the store; while the feed polls, the time of the last read. */
+  #outdatedSinceMs: number | undefined;
   #failures = 0;
   /**
    * How far the server's clock is ahead of the monotonic clock of this process, in ms. Until a read has found a lock,
@@ -129,6 +131,11 @@ export class LockFeed {
     return this.#state === 'polling' ? this.#pollingWhy : undefined;
   }
 
+  /** For how long the board has not followed the store, in ms; 0 while it follows. */
+  get outdatedMs(): number {
+    return this.#outdatedSinceMs === undefined ? 0 : this.#context.clock.nowMs() - this.#outdatedSinceMs;
+  }
+
   /** The estimated time of the server. */
   get serverNowMs(): number {
     return this.#context.clock.nowMs() + this.#aheadMs;
@@ -139,6 +146,7 @@ export class LockFeed {
     const over = new AbortController();
     this.#over = over;
     this.#state = 'connecting';
+    this.#outdatedSinceMs = undefined;
     // A stream that has not ended since `stop` goes on, and reports no opening. The first read then reads all locks.
     this.#isStreaming = this.#stream.state === 'streaming';
     this.#mustReadAll = this.#isStreaming || this.#pollingWhy !== undefined;
@@ -194,6 +202,8 @@ export class LockFeed {
     const dirty = [...this.#isDirty];
     for (let at = 0; at < dirty.length && !over.aborted && !this.#mustReadAll; at += MAX_NAMES)
       await this.#readThese(dirty.slice(at, at + MAX_NAMES), over);
+    // Viewers get one message for a read, however many commands it takes.
+    if (dirty.length > 0) this.#changed();
   }
 
   async #readThese(names: readonly string[], over: AbortSignal): Promise<void> {
@@ -213,7 +223,6 @@ export class LockFeed {
     // If a gap in the stream has begun meanwhile, changes of these locks may be in no event, so the read is not
     // gapless.
     this.#board.put(found, this.#isStreaming && !this.#mustReadAll);
-    this.#changed();
   }
 
   /** Reads all locks, page by page. A later call of `#read` reads the locks whose changes are reported meanwhile. */
@@ -290,6 +299,9 @@ export class LockFeed {
 
   #become(state: BoardState): void {
     this.#state = state;
+    if (state === 'live') this.#outdatedSinceMs = undefined;
+    else if (state === 'polling') this.#outdatedSinceMs = this.#context.clock.nowMs();
+    else this.#outdatedSinceMs ??= this.#context.clock.nowMs();
     this.#changed();
   }
 

@@ -14,13 +14,17 @@ export interface Scene {
   readonly state: BoardState;
   readonly why: string | undefined;
   readonly serverNowMs: number;
+  /** For how long the board has not followed the store, in ms; 0 while it follows. */
+  readonly outdatedMs: number;
 }
 
 /** A viewer that gets no message for this time, in ms, gets a comment line, so that proxies keep the connection. */
 const SILENCE_MS = 15_000;
 
-/** While the filter waits for its first search, the viewer gets a message at least this often, in ms. */
-const SEARCHING_MS = 500;
+/**
+ * While the filter waits for its first search, or shows old rows, the viewer gets a message at least this often, in ms.
+ */
+const ASK_AGAIN_MS = 500;
 
 /** How long a browser waits before it connects again, in ms. */
 const RETRY_MS = 1_000;
@@ -38,8 +42,8 @@ export class Viewer {
   readonly #jobs = new ShownList();
   #isDue = true;
   #isFirst = true;
-  /** Whether the last message said that the filter waits for its first search. */
-  #isSearching = false;
+  /** Whether the last message had no rows, or old ones, because the filter waits for a search. */
+  #mustAskAgain = false;
   #isOver = false;
   #nap = new AbortController();
 
@@ -61,13 +65,13 @@ export class Viewer {
 
   /** The next part of the stream, as soon as there is one; `null` after the end. */
   async next(): Promise<string | null> {
-    if (!this.#isDue) await this.#sleep(this.#isSearching ? SEARCHING_MS : SILENCE_MS);
+    if (!this.#isDue) await this.#sleep(this.#mustAskAgain ? ASK_AGAIN_MS : SILENCE_MS);
     if (this.#isOver) return null;
-    if (!this.#isDue && !this.#isSearching) return ': nothing has changed\n\n';
+    if (!this.#isDue && !this.#mustAskAgain) return ': nothing has changed\n\n';
     const { board, serverNowMs } = this.#scene;
     const seen = board.view(this.filter, serverNowMs);
     this.#isDue = false;
-    this.#isSearching = seen === undefined;
+    this.#mustAskAgain = seen === undefined || seen.ageMs > 0;
     const retry = this.#isFirst ? `retry: ${String(RETRY_MS)}\n` : '';
     this.#isFirst = false;
     return `${retry}data: ${JSON.stringify(this.#message(seen))}\n\n`;
@@ -93,7 +97,7 @@ export class Viewer {
 
   #changeTo({ view: { locks, elections, jobs }, ageMs }: Aged<View>): Found {
     return {
-      ageMs: Math.round(ageMs),
+      ageMs: Math.round(Math.max(ageMs, this.#scene.outdatedMs)),
       locks: this.#locks.changeTo(locks),
       elections: this.#elections.changeTo(elections),
       jobs: this.#jobs.changeTo(jobs),

@@ -41,12 +41,13 @@ interface Kept<V> {
   readonly view: V;
   readonly madeAtMs: number;
   readonly tookMs: number;
-  askedAtMs: number;
   isFresh: boolean;
 }
 
 interface Filter<V> {
   viewers: number;
+  /** When a viewer with the filter last asked, in ms of the clock. */
+  askedAtMs: number;
   /** `undefined` before the first search. */
   kept: Kept<V> | undefined;
 }
@@ -70,7 +71,7 @@ export class Views<V> {
   /** Called when a viewer with this filter has connected. */
   join(filter: string): void {
     const known = this.#filters.get(filter);
-    if (known === undefined) this.#filters.set(filter, { viewers: 1, kept: undefined });
+    if (known === undefined) this.#filters.set(filter, { viewers: 1, askedAtMs: -Infinity, kept: undefined });
     else known.viewers += 1;
   }
 
@@ -92,19 +93,24 @@ export class Views<V> {
     const known = this.#filters.get(filter);
     if (known === undefined) return undefined;
     const { kept } = known;
-    if (kept !== undefined) {
-      kept.askedAtMs = nowMs;
+    const wasIdle = isIdle(known, nowMs);
+    known.askedAtMs = nowMs;
+    if (kept === undefined) {
+      if (this.#savedMs < RESERVED_MS) return undefined;
+    } else {
       if (kept.isFresh) return { view: kept.view, ageMs: 0 };
       const dueAtMs = kept.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs(nowMs);
-      if (nowMs < dueAtMs || this.#savedMs <= 0) return { view: kept.view, ageMs: nowMs - kept.madeAtMs };
-    } else if (this.#savedMs < RESERVED_MS) {
-      return undefined;
+      // Idle views do not count in `#roundMs`. Without this condition, many of them could use up the time of new filters.
+      const mustWait = wasIdle && this.#isFirstSearchAwaited(nowMs);
+      if (nowMs < dueAtMs || this.#savedMs <= 0 || mustWait)
+        return { view: kept.view, ageMs: nowMs - kept.madeAtMs };
     }
     const view = make();
     const madeAtMs = this.#clock.nowMs();
     const tookMs = madeAtMs - nowMs;
     this.#savedMs -= tookMs;
-    known.kept = { view, madeAtMs, tookMs, askedAtMs: madeAtMs, isFresh: true };
+    known.askedAtMs = madeAtMs;
+    known.kept = { view, madeAtMs, tookMs, isFresh: true };
     return { view, ageMs: 0 };
   }
 
@@ -121,8 +127,13 @@ export class Views<V> {
   /** The sum of the times, in ms, that it took to make the views that are not idle (`IDLE_MS`). */
   #roundMs(nowMs: number): number {
     let ms = 0;
-    for (const { kept } of this.#filters.values())
-      if (kept !== undefined && nowMs - kept.askedAtMs <= IDLE_MS) ms += kept.tookMs;
+    for (const filter of this.#filters.values()) if (!isIdle(filter, nowMs)) ms += filter.kept?.tookMs ?? 0;
     return ms;
   }
+
+  #isFirstSearchAwaited(nowMs: number): boolean {
+    return [...this.#filters.values()].some((filter) => filter.kept === undefined && !isIdle(filter, nowMs));
+  }
 }
+
+const isIdle = ({ askedAtMs }: Filter<unknown>, nowMs: number): boolean => nowMs - askedAtMs > IDLE_MS;

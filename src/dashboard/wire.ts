@@ -102,7 +102,7 @@ export interface BoardMessage {
 
 /** What has changed of the rows that match the filter. The first one of a connection has all that are shown. */
 export interface Found {
-  /** How long ago the rows were searched, in ms; 0 if nothing has changed since. */
+  /** For how long the rows may have been old, in ms: since their search, if the board has changed, or the last read. */
   readonly ageMs: number;
   readonly locks: ListChange<LockRow>;
   readonly elections: ListChange<LockRow>;

@@ -19,6 +19,8 @@ export interface RowView<R extends Row> {
 export interface Knowledge {
   /** Whether the filter waits for its first search. The rows are then those of the filter before. */
   readonly isSearching: boolean;
+  /** Whether the server of the page answers, so that it can search. */
+  readonly isConnected: boolean;
   /**
    * Whether the rows may be old: the state is neither `live` nor `polling`, or the filter waits for its first search.
    * An empty list then does not mean that nothing is stored.
@@ -98,7 +100,7 @@ export class List<R extends Row> {
   }
 
   /** Puts the rows in order, and shows the ages and times left. */
-  render(now: Now, filter: string, { isSearching, isOutdated }: Knowledge): void {
+  render(now: Now, filter: string, { isSearching, isConnected, isOutdated }: Knowledge): void {
     const isStill = !this.#mustArrange && this.#isStill;
     this.#mustArrange = false;
     this.#arrange(isStill);
@@ -109,9 +111,10 @@ export class List<R extends Row> {
     this.#table.hidden = shown === 0;
     this.#empty.hidden = shown > 0 || isOutdated;
     if (shown === 0) this.#showEmpty(filter);
-    if (isSearching)
-      write(this.#note, `searching${shown > 0 && isOld(now) ? `, rows from ${span(now.ageMs)} ago` : ''}`);
-    else write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
+    if (isSearching) {
+      const what = isConnected ? 'searching' : 'not searched';
+      write(this.#note, `${what}${shown > 0 && isOld(now) ? `, rows from ${span(now.ageMs)} ago` : ''}`);
+    } else write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
   }
 
   #noteOf(shown: number, filter: string, isStill: boolean, now: Now): string {

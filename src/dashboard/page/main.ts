@@ -44,8 +44,11 @@ let latest: BoardMessage | undefined;
  */
 let state: BoardState = 'connecting';
 let isSearching = false;
+/** Whether the server of the page has answered since the last failure of the connection. */
+let isConnected = true;
 /** The age of the rows when they were received, in ms. */
 let foundAgeMs = 0;
+let foundAtMs = 0;
 let isDrawing = false;
 let summarizedAtMs = -Infinity;
 let drawnAtMs = -Infinity;
@@ -109,11 +112,14 @@ function draw(): void {
   drawnAtMs = performance.now();
   summarize();
   if (latest === undefined) return;
-  const ageMs = foundAgeMs + drawnAtMs - (outdatedSinceMs ?? drawnAtMs);
+  // Between two reads of a store that is polled, no message says that the rows have grown older.
+  const agesSinceMs = outdatedSinceMs ?? (state === 'polling' ? foundAtMs : drawnAtMs);
+  const ageMs = foundAgeMs + drawnAtMs - agesSinceMs;
   const now = { ms: drawnAtMs + aheadMs, ageMs };
   const filter = filterInput.value.trim();
   const isOutdated = outdatedSinceMs !== undefined;
-  for (const list of [locks, elections, jobs]) list.render(now, filter, { isSearching, isOutdated });
+  for (const list of [locks, elections, jobs])
+    list.render(now, filter, { isSearching, isConnected, isOutdated });
   figures.show(latest.totals, latest.handOvers, state);
 }
 
@@ -141,7 +147,7 @@ const isCurrent = (): boolean => state === 'live' || state === 'polling';
  * begins or ends, otherwise at most every `SUMMARY_MS`. The state `connecting` is never written.
  */
 function summarize(): void {
-  const news = `${STATES[state]}${isSearching ? ', searching' : ''}`;
+  const news = `${STATES[state]}${isSearching && isConnected ? ', searching' : ''}`;
   const isNews = summary.dataset['news'] !== news;
   if (state === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
   summarizedAtMs = performance.now();
@@ -167,9 +173,12 @@ const connection = new Connection({
     mayRevoke = message.mayRevoke;
     aheadMs = message.now - performance.now();
     const { found } = message;
+    isConnected = true;
     isSearching = found === undefined;
     if (found !== undefined) {
       foundAgeMs = found.ageMs;
+      foundAtMs = performance.now();
+      outdatedSinceMs = undefined;
       locks.receive(found.locks, isWhole);
       elections.receive(found.elections, isWhole);
       jobs.receive(found.jobs, isWhole);
@@ -177,6 +186,7 @@ const connection = new Connection({
     become(message.state, message.why);
   },
   disconnected: () => {
+    isConnected = false;
     become('unavailable', 'the server of this page does not answer');
   },
 });
@@ -186,6 +196,9 @@ filterInput.addEventListener('input', () => {
   clearTimeout(typed);
   typed = setTimeout(() => {
     connection.open(filterInput.value.trim());
+    // The rows are those of another filter until the server answers.
+    isSearching = true;
+    become(state);
   }, FILTER_MS);
 });
 listenToKeys(filterInput, () => [locks, elections, jobs].flatMap(({ buttons }) => buttons));

@@ -105,6 +105,26 @@ describe('the views of a board', () => {
     expect(world.makings - (world.made.get('known') ?? 0)).toBeGreaterThanOrEqual(50);
   });
 
+  it('of viewers that read seldom leave a new filter the time for its first search', () => {
+    const world = new World();
+    const seldom = Array.from({ length: 80 }, (_, at) => `seldom ${String(at)}`);
+    for (const filter of seldom) world.ask(filter);
+    world.spend();
+    // One of them asks every 240 ms, so each of them asks every 19.2 s.
+    const askInTurn = (asked: number): void => {
+      world.clock.advance(240);
+      world.views.changed();
+      world.look(seldom[asked % seldom.length] ?? '');
+    };
+    for (let asked = 0; asked < 300; asked += 1) askInTurn(asked);
+    let seen: Aged<object> | undefined;
+    for (let asked = 0; asked < 300 && seen === undefined; asked += 1) {
+      askInTurn(asked);
+      seen = world.look('new');
+    }
+    expect(seen).toBeDefined();
+  });
+
   it('are kept while a viewer is connected, however long it does not read', () => {
     const world = new World();
     world.ask('a');
