@@ -30,7 +30,7 @@ export interface LockProviderHealth {
   readonly streams: number;
   /** How many holds the callers of this provider have; kept seats that nobody uses are not counted. */
   readonly held: number;
-  /** How many requests of this provider are not answered yet. */
+  /** How many requests of this provider have not ended yet: they wait, or their first answer is on its way. */
   readonly waiting: number;
 }
 

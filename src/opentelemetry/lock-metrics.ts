@@ -78,7 +78,8 @@ export class LockMetrics implements Observer {
   }
 
   acquireEnded(acquire: ObservedAcquire): void {
-    this.#waits.remove(acquire);
+    // A request that began before this instrumentation is not recorded.
+    if (!this.#waits.remove(acquire)) return;
     const { result, durationMs = 0, heardBy, handoverMs } = acquire;
     this.#acquires.record(durationMs / 1_000, {
       ...this.#ofMode(acquire),

@@ -76,6 +76,21 @@ it('a provider is recorded where it was instrumented, and no other provider is',
   expect([world.recorder, other].map((each) => each.spans('leasehold.hold').length)).toEqual([1, 2]);
 });
 
+it('a request that another instrumentation saw begin is not recorded by a later one', async () => {
+  const [locks, other] = [provider(), provider()];
+  instrument(locks, world.recorder.providers);
+  const elsewhere = await until(other.acquireMutex('a'));
+  const waiting = locks.acquireMutex('a');
+  await world.set.advance(100);
+  const second = new Recorder();
+  instrument(locks, second.providers);
+  await until(elsewhere.release());
+  await until((await until(waiting)).release());
+  expect((await world.recorder.points('leasehold.acquire.duration'))[0]?.count).toBe(1);
+  expect(await second.points('leasehold.acquire.duration')).toEqual([]);
+  expect(await second.points('leasehold.handover.duration')).toEqual([]);
+});
+
 it('holds and requests from before the instrumentation are not counted down', async () => {
   const locks = provider();
   const held = await until(locks.acquireMutex('a'));
