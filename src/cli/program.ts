@@ -30,7 +30,7 @@ import type { WaitOptions } from './wait.js';
 export interface Host {
   /** The words after the `--` that begins a command; `undefined` if there is no such `--`. */
   readonly command: readonly string[] | undefined;
-  /** Carries out the call of a command. The call resolves with an exit code. */
+  /** Runs one command of leasehold. `call` resolves with its exit code. */
   readonly act: (call: () => Promise<number>) => Promise<void>;
   /** Says what is wrong with the arguments. */
   readonly complain: (message: string) => void;

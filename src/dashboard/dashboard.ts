@@ -31,7 +31,7 @@ export type DashboardHandler = (request: Request) => Promise<Response>;
 
 const KEYS: KeysOf<DashboardOptions> = { basePath: true, allowRevoke: true, authorize: true };
 
-/** The most characters of a filter. No stored name or reason is longer. */
+/** The most characters of a filter. The library stores no longer name or reason. */
 const MAX_FILTER = 1_024;
 
 /**

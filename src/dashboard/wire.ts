@@ -102,7 +102,11 @@ export interface BoardMessage {
 
 /** What has changed of the rows that match the filter. The first one of a connection has all that are shown. */
 export interface Found {
-  /** For how long the rows may have been old, in ms: since their search, if the board has changed, or the last read. */
+  /**
+   * How old the rows may be, in ms; 0 if they are current. The longer of two times: since the rows were searched, if
+   * the board has changed since then, and since the board stopped following the store (while it polls, since the last
+   * read).
+   */
   readonly ageMs: number;
   readonly locks: ListChange<LockRow>;
   readonly elections: ListChange<LockRow>;
@@ -119,7 +123,7 @@ export interface Totals {
   readonly jobs: number;
   /** How many locks have a holder. */
   readonly held: number;
-  /** How many waiters all locks have. */
+  /** How many waiters all locks have, without the standbys of elections. */
   readonly waiting: number;
   readonly losses: number;
 }

@@ -42,9 +42,9 @@ export interface LeaderElectionOptions {
    */
   leaseMs?: number | undefined;
   /**
-   * The transition of the election, in ms: for this time after the lease of a silent leader has ended, only a candidate
-   * with the same `candidateId` may lead, in a new term. An integer from 0 (default). The sum of `leaseMs` and
-   * `transitionMs` is at most 24 h.
+   * The transition of the election, in ms: for this time after the term of a silent leader has ended (`leaseMs` after
+   * its last extension), only a candidate with the same `candidateId` may lead, in a new term. An integer from 0
+   * (default). The sum of `leaseMs` and `transitionMs` is at most 24 h.
    */
   transitionMs?: number | undefined;
   /**

@@ -5,9 +5,9 @@
 export type KeysOf<T> = Readonly<Record<T extends unknown ? keyof T : never, true>>;
 
 /**
- * Refuses unknown keys of an options object, because a misspelt option would silently leave the default in place. A key
- * whose value is `undefined` is refused, too: otherwise a misspelt key would pass until code sets its value. Only own
- * enumerable string keys count, so the methods of a class are not refused.
+ * Refuses unknown keys of an options object, because a misspelt option would silently leave the default in place. An
+ * unknown key is refused even if its value is `undefined`: otherwise a misspelt key would pass until code sets its
+ * value. Only own enumerable string keys count, so the methods of a class are not refused.
  */
 export function refuseUnknownKeys(options: object, of: string, known: Readonly<Record<string, true>>): void {
   for (const key of Object.keys(options)) {

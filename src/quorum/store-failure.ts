@@ -22,8 +22,8 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * The message of the error; for a {@link StoreUnavailableError}, the message of its cause, because the rest of the
- * message is the same for all stores.
+ * The message of the error; for a {@link StoreUnavailableError}, the message of its cause, because the rest names only
+ * the lock, which is the same for all stores, and whether the outcome is known, which is left out here.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };

@@ -99,7 +99,9 @@ export class List<R extends Row> {
     for (const row of rows) this.#viewOf(row.key).update(row);
   }
 
-  /** Puts the rows in order, and shows the ages and times left. */
+  /**
+   * Puts the rows in order, unless the user is looking at them and the order may wait. Shows the ages and times left.
+   */
   render(now: Now, filter: string, { isSearching, isConnected, isOutdated }: Knowledge): void {
     const isStill = !this.#mustArrange && this.#isStill;
     this.#mustArrange = false;

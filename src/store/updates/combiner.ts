@@ -192,7 +192,7 @@ export class Combiner {
     }
   }
 
-  /** `undefined`: the fast path of this batch is not worth trying. */
+  /** Which fast path to try for this batch; `undefined` if it has none, or if it would probably not apply. */
   #guess(
     name: string,
     [{ operation, takingOver, isRepeat, submittedMs }, ...others]: Batch,

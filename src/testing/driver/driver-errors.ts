@@ -77,8 +77,8 @@ export function throwIfWriteConcernFailed(answer: Answer): void {
 }
 
 /**
- * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it. A call
- * of `db.command` returns such an answer.
+ * If the answer reports a failed write, throws the error that a method of the driver's collection throws for it.
+ * `db.command` does not throw for it, but returns the answer.
  */
 export function throwIfWriteFailed(answer: Answer): void {
   const { writeErrors: [first] = [] } = answer as { readonly writeErrors?: readonly WriteFailure[] };
