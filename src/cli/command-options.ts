@@ -29,7 +29,7 @@ export function excludeEachOther(command: Command, ...names: readonly string[]):
 
 /**
  * Refuses an option if it is given. The caller has found that `needed`, which the option needs, is missing. If the
- * option was set by its variable, the error names the variable.
+ * option was set by its environment variable, the error names the variable.
  *
  * @throws {@link CommandFailure} if the option is given.
  */

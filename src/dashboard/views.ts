@@ -23,8 +23,9 @@ const ROUNDS_PER_VIEW = 7;
 
 /**
  * A view that no viewer has asked for during this time, in ms, does not count among all views: a viewer that reads
- * nothing must not delay the others. A viewer that reads asks each time the board has changed. So this time is longer
- * than the longest pause between two reads of the board while a change stream is open.
+ * nothing must not delay the others. A viewer that takes its messages asks after each change of the board, and the
+ * board changes after each read of the feed. With a change stream, the feed pauses for at most `MAX_PAUSE_MS`, which is
+ * shorter than this time.
  */
 const IDLE_MS = 5_000;
 

@@ -19,7 +19,10 @@ const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, 
 /** Replaces the collection's options: a read goes to the primary, and decodes numbers as JavaScript numbers. */
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
-/** The stored value that prevented the update: its BSON type, and its number; `null` if the value is no number. */
+/**
+ * What is stored in the field and prevented the update: its BSON type, and its number; `null` if the value is no
+ * number.
+ */
 interface Obstacle {
   readonly type: string;
   readonly token: number | null;

@@ -229,9 +229,9 @@ export class QuorumAcquisition {
   }
 
   /**
-   * If the lock is contended, delays a request with a timeout, by at most a quarter of the timeout, and lets the
-   * request begin at the gate. Without the delay, a process that has just released the lock would usually ask before
-   * the waiting requests hear of the release.
+   * If the lock is contended, delays every request that is no single try, for about one round, and lets the request
+   * begin at the gate. The delay is at most a quarter of the timeout, if there is one. Without the delay, a process
+   * that has just released the lock would usually ask before the waiting requests hear of the release.
    */
   async #letOthersPass(): Promise<void> {
     const { clock, contended, settings } = this.#quorum;

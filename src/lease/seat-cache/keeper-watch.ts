@@ -70,7 +70,7 @@ export class KeeperWatch {
     this.#quietMs = quietMsFor(surroundings.wakeIdleMs);
   }
 
-  /** Called when a caller of this process uses a seat that may be kept. */
+  /** Called when callers begin to use a seat, and when the last hold of a seat that may be kept has been released. */
   used(): void {
     this.#usedAtMs = this.#surroundings.clock.nowMs();
     if (this.#isNear || this.#isClosed) return;

@@ -30,8 +30,8 @@ export const READ_EVERY_MS = 1_000;
 const STEP_MS = 8;
 
 /**
- * A queue counts as quiet if it has not moved for this time, and a kept seat counts as unused if no hold of it has
- * begun or ended for this time. In a queue that moves faster than once a second, a far process would delay each
+ * A queue counts as quiet if it has not moved for this time, and a keeper may become far if no hold of its kept seats
+ * has begun or ended for this time. In a queue that moves faster than once a second, a far process would delay each
  * hand-over by up to a second. So this time is at least a second, even if `wakeIdleMs` is shorter.
  */
 export const quietMsFor = (wakeIdleMs: number): number => Math.max(wakeIdleMs, READ_EVERY_MS);

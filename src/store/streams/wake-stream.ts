@@ -87,8 +87,8 @@ export class WakeStream {
   }
 
   /**
-   * True: opens the stream, unless it is open, opening or refused. False: closes it after `lingerMs`, unless a call
-   * with true comes first.
+   * True: opens the stream, unless it is open, opening or refused. False: closes an open stream after `lingerMs`,
+   * unless a call with true comes first.
    */
   listen(listening: boolean, lingerMs = 0): void {
     if (listening) this.#stream.join();
