@@ -54,10 +54,11 @@ export async function expectUsualBehaviour(
   expect(first.isHeld).toBe(true);
   const snapshot = await eventually('it is waited for', async () => {
     const seen = await here.inspect(name);
-    return seen?.waiters.length === 1 && seen;
+    // The request that timed out may still be in the queue, if its cancel had no answer.
+    return seen?.waiters.length === 1 && seen.waiters[0]?.why === 'second' && seen;
   });
   expectLease(snapshot.holders[0], first.id, 'first');
-  expect(snapshot.waiters[0]).toMatchObject({ process: there.processId, why: 'second' });
+  expect(snapshot.waiters[0]?.process).toBe(there.processId);
   expect(snapshot.waiters[0]?.since).toBeInstanceOf(Date);
   const names: string[] = [];
   for await (const each of there.list({ prefix: name })) names.push(each.name);

@@ -15,6 +15,8 @@ const locks = new LockProvider(client.db(database), { leaseMs, createIndexes: fa
 const random = randomFrom(seed);
 // A failover makes commands fail, and a killed leader's fellows have nothing else to complain of.
 locks.on('storeError', () => undefined);
+// In a slow failover, the short lease of the leader may expire.
+locks.on('lost', () => undefined);
 let mustDie = false;
 let runs = 0;
 
