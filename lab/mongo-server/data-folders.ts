@@ -46,8 +46,8 @@ export class DataFolders {
     this.#removeAll();
   }
 
-  /** Removes the folders if the server could not start. */
-  async unlessFailed(start: Promise<unknown>): Promise<void> {
+  /** Awaits the start of the server, and removes the folders if it fails. */
+  async removeUnless(start: Promise<unknown>): Promise<void> {
     try {
       await start;
     } catch (error) {

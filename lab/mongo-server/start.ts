@@ -57,7 +57,7 @@ export async function startReplicaSet(options: ReplicaSetOptions = {}): Promise<
       configSettings: { electionTimeoutMillis: electionTimeoutMs },
     },
   });
-  await data.unlessFailed(set.start());
+  await data.removeUnless(set.start());
   const server = present(binary, `replica set of ${count}`, set.servers, `?replicaSet=${setName}`, set, data);
   try {
     await allMembersUp(server.uri);
@@ -83,7 +83,7 @@ export async function startStandalone(options: MongodOptions = {}): Promise<Mong
       launchTimeout: launchTimeoutMs,
     },
   });
-  await data.unlessFailed(server.start());
+  await data.removeUnless(server.start());
   return present(binary, 'standalone', [server], '', server, data);
 }
 

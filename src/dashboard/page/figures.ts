@@ -6,6 +6,9 @@ import { count } from './times.js';
 /** How many seconds the rate of hand-overs is averaged over. */
 const AVERAGED_S = 5;
 
+/** Whether the totals follow the store in this state. */
+export const isCurrent = (state: BoardState): boolean => state === 'live' || state === 'polling';
+
 /** The totals at the top of the page. */
 export class Figures {
   readonly #values = new Map<string, HTMLElement>();
@@ -24,12 +27,12 @@ export class Figures {
   /** Shows a dash for a figure that does not follow the store in this state. */
   show({ locks, held, waiting, losses }: Totals, handOvers: readonly number[], state: BoardState): void {
     const isCounting = state === 'live';
-    const isCurrent = isCounting || state === 'polling';
+    const total = (value: number): string => (isCurrent(state) ? count(value) : '–');
     const last = handOvers.slice(-AVERAGED_S);
     const rate = last.reduce((sum, value) => sum + value, 0) / Math.max(1, last.length);
-    this.#show('Locks', isCurrent ? count(locks) : '–');
-    this.#show('Held', isCurrent ? count(held) : '–');
-    this.#show('Waiting', isCurrent ? count(waiting) : '–');
+    this.#show('Locks', total(locks));
+    this.#show('Held', total(held));
+    this.#show('Waiting', total(waiting));
     this.#show('Hand-overs a second', isCounting ? rate.toFixed(1) : '–');
     this.#show('Leases lost', isCounting ? count(losses) : '–');
     this.#values.get('Leases lost')?.classList.toggle('bad', isCounting && losses > 0);

@@ -3,7 +3,7 @@
 import type { BoardMessage, BoardState, JobRow, LockRow } from '../wire.js';
 import { Connection, postRevocation } from './connection.js';
 import { elementOf, make, plain, write } from './elements.js';
-import { Figures } from './figures.js';
+import { Figures, isCurrent } from './figures.js';
 import { JobRowView } from './job-row.js';
 import { listenToKeys } from './keys.js';
 import { List } from './list.js';
@@ -131,16 +131,13 @@ function drawSoon(): void {
 
 function become(next: BoardState, why = ''): void {
   state = next;
-  if (isSearching || !isCurrent()) outdatedSinceMs ??= performance.now();
+  if (isSearching || !isCurrent(state)) outdatedSinceMs ??= performance.now();
   else outdatedSinceMs = undefined;
   stateText.dataset['state'] = state;
   write(stateText, STATES[state]);
   stateText.title = plain(why);
   drawSoon();
 }
-
-/** Whether the totals follow the store. */
-const isCurrent = (): boolean => state === 'live' || state === 'polling';
 
 /**
  * Writes the summary for screen readers, which could not follow every change: at once if the state is new or a search
@@ -152,7 +149,7 @@ function summarize(): void {
   if (state === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
   summarizedAtMs = performance.now();
   summary.dataset['news'] = news;
-  write(summary, latest === undefined || !isCurrent() ? news : `${news}: ${inWords(latest)}`);
+  write(summary, latest === undefined || !isCurrent(state) ? news : `${news}: ${inWords(latest)}`);
 }
 
 function inWords({ totals, why }: BoardMessage): string {
