@@ -71,10 +71,15 @@ const PROMPT_MS = 4_000;
 export async function judge(evidence: Evidence): Promise<Judgement> {
   const { history, oplog, isStrict } = evidence;
   const clocks = clocksIn(history);
-  const mayVanish = history.run.some(
-    (line) => line.type === 'fault begins' && line.fault === lostDocuments.number,
-  );
-  const versions = new VersionJudge({ toleranceMs: TOLERANCE_MS[clocks], mayVanish });
+  const toleranceMs = TOLERANCE_MS[clocks];
+  const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
+  const losses = spansOf(history, lostDocuments.number, aheadMs);
+  const mayVanish = losses.length > 0;
+  const versions = new VersionJudge({
+    toleranceMs,
+    mayVanish: (wallMs) =>
+      losses.some(({ fromMs, untilMs }) => fromMs - toleranceMs <= wallMs && wallMs <= untilMs + toleranceMs),
+  });
   const strict = new StrictChecker();
   const passes = new PassChecker();
   await replay(oplog, (change) => {
@@ -83,7 +88,6 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     passes.take(change);
   });
   const { grants } = versions;
-  const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
   const promptness = { aheadMs, promptMs: PROMPT_MS };
   const elections = await electionsIn(oplog, history, aheadMs);
   // A machine that is too busy keeps the members from hearing of each other. Then a store without a primary, and not the
@@ -144,6 +148,21 @@ function clocksIn({ run }: History): keyof typeof TOLERANCE_MS {
   );
   if (jumps.length === 0) return 'same';
   return jumps.some(({ excuses }) => excuses?.includes('exclusion')) ? 'far' : 'near';
+}
+
+/** When the faults with this number lasted, in ms of the wall clock, which is ahead of the run's clock by `aheadMs`. */
+function spansOf(
+  { run }: History,
+  number: number,
+  aheadMs: number,
+): readonly { readonly fromMs: number; readonly untilMs: number }[] {
+  const edges = run.filter((line) => 'fault' in line && line.fault === number);
+  const wallMs = ({ atNs }: { readonly atNs: string }): number => Number(atNs) / 1e6 + aheadMs;
+  return edges.flatMap((line, index) => {
+    if (line.type !== 'fault begins') return [];
+    const end = edges.slice(index + 1).find(({ type }) => type === 'fault ends');
+    return [{ fromMs: wallMs(line), untilMs: end === undefined ? Infinity : wallMs(end) }];
+  });
 }
 
 function faultsIn({ run }: History): ReadonlyMap<number, number> {

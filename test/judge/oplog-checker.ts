@@ -36,8 +36,8 @@ export interface OplogResult {
 interface Tolerance {
   /** By how much the clocks that gave and judged a lease may differ. */
   readonly toleranceMs: number;
-  /** Whether documents are deleted from outside under their holders. Default: no. */
-  readonly mayVanish?: boolean;
+  /** Whether a document may have been deleted from outside, under its holders, at this server time. Default: never. */
+  readonly mayVanish?: (wallMs: number) => boolean;
 }
 
 const CHECKER = 'oplog';
@@ -56,13 +56,13 @@ export class VersionJudge implements OplogResult {
   readonly grants: Grant[] = [];
   versions = 0;
   readonly #toleranceMs: number;
-  readonly #mayVanish: boolean;
+  readonly #mayVanish: (wallMs: number) => boolean;
   /** The last token by name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
   /** The newest version of each lock: what is `after` now is `before` next. */
   readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
 
-  constructor({ toleranceMs, mayVanish = false }: Tolerance) {
+  constructor({ toleranceMs, mayVanish = () => false }: Tolerance) {
     this.#toleranceMs = toleranceMs;
     this.#mayVanish = mayVanish;
   }
@@ -85,7 +85,7 @@ export class VersionJudge implements OplogResult {
 
   /** The purge deletes only documents without a live lease. */
   #judgeVanished(change: Change): void {
-    if (this.#mayVanish) return;
+    if (this.#mayVanish(change.wallMs)) return;
     for (const { id, expiresAt } of this.#versionOf(change.name, change.before).leases) {
       if (expiresAt.getTime() <= change.wallMs + this.#toleranceMs) continue;
       this.#report(change, 'S5', `the document vanishes with ${id} in it, until ${expiresAt.toISOString()}`);

@@ -48,7 +48,7 @@ export const writer = (id: string, token: number, more: Document = {}): Document
 export type Versions = readonly (Document | null)[];
 
 export function judged(versions: Versions, mayVanish = false): VersionJudge {
-  const judge = new VersionJudge({ toleranceMs: 50, mayVanish });
+  const judge = new VersionJudge({ toleranceMs: 50, mayVanish: () => mayVanish });
   for (const [index, after] of versions.entries()) {
     judge.take({
       ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts },

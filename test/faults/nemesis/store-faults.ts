@@ -1,3 +1,6 @@
+import { MongoServerError } from 'mongodb';
+import type { Db } from 'mongodb';
+
 import { killCursors } from '../../../lab/mongo-server/kill-cursors.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
@@ -92,7 +95,7 @@ export const lostDocuments: Fault = {
       await onPrimary(world, async (db) => {
         await eventually('there is a document to delete', () => db.collection(collection).findOne());
         if (how === 'drop') await db.dropCollection(collection);
-        else if (how === 'rename') await db.renameCollection(collection, `gone-${random.between(0, 1e9)}`);
+        else if (how === 'rename') await renamed(db, collection, `gone-${random.between(0, 1e9)}`);
         else
           await db
             .collection<{ _id: string; kind: string }>(collection)
@@ -101,6 +104,18 @@ export const lostDocuments: Fault = {
     });
   },
 };
+
+/** The server refuses to rename a collection while a process builds the index for the purge. */
+const INDEX_BUILD_RUNS = 12_587;
+
+async function renamed(db: Db, collection: string, to: string): Promise<void> {
+  await eventually('the collection is renamed', () =>
+    db.renameCollection(collection, to).catch((error: unknown) => {
+      if (error instanceof MongoServerError && error.code === INDEX_BUILD_RUNS) return false;
+      throw error;
+    }),
+  );
+}
 
 /** A member that has just been healed may be busy for a while. */
 const UNDO_BOUND_MS = 30_000;

@@ -70,3 +70,38 @@ it('a promise that grows in steps of less than a millisecond is written down', (
   hold.releasing();
   hold.released(true);
 });
+
+it('a hold in doubt at the end of the last promise that was seen is not over, because it may be confirmed', () => {
+  const lines: WorkerLine[] = [];
+  let nowNs = 0n;
+  let [isHeld, remainingMs, why]: [boolean, number, string | undefined] = [true, 100, undefined];
+  const handle = {
+    ...{ id: 'a', fencingToken: 7, signal: new AbortController().signal },
+    get isHeld() {
+      return isHeld;
+    },
+    get remainingMs() {
+      return remainingMs;
+    },
+    toJSON: () => ({ isHeld, why }),
+  };
+  const journal = { write: (line: WorkerLine) => void lines.push(line) } as unknown as Journal<WorkerLine>;
+  const time = { ...realTime, nowNs: () => nowNs };
+  const hold = new ObservedHold(handle as unknown as LockHandle, 1, { journal, time });
+  const lookIn = (...state: [boolean, number, string | undefined]): void => {
+    nowNs += 150_000_000n;
+    [isHeld, remainingMs, why] = state;
+    hold.look();
+  };
+  // An answer has moved the deadline, and a jump of the clock hides that until the next answer.
+  lookIn(false, 0, 'suspended');
+  lookIn(true, 500, undefined);
+  expect(lines.map(({ type }) => type)).toEqual(['granted', 'promised']);
+  lookIn(false, 0, 'suspended');
+  lookIn(false, 0, 'suspended');
+  lookIn(false, 0, undefined);
+  lookIn(false, 0, 'expired');
+  expect(lines.map(({ type }) => type)).toEqual(['granted', 'promised', 'not held']);
+  hold.releasing();
+  hold.released(true);
+});

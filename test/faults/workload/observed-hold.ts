@@ -77,15 +77,22 @@ export class ObservedHold {
       this.#writtenNs = BigInt(untilNs);
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
     }
-    // Before its deadline and without a loss, the hold is in doubt because a clock has jumped, and may be confirmed. If
-    // it was in doubt at its grant already, nothing was promised yet.
-    const isFinal = signal.aborted || (promisedNs > 0n && this.#time.nowNs() >= promisedNs);
+    // A hold in doubt may be confirmed, also after the last promise that was seen: an answer may have moved its deadline
+    // while a jump of the clock hid that. If it was in doubt at its grant already, nothing was promised yet.
+    const isOverdue = promisedNs > 0n && this.#time.nowNs() >= promisedNs;
+    const isFinal = signal.aborted || (isOverdue && !this.#isInDoubt);
     // A leader that gives up its term relies on it until its work has ended.
     if (!isHeld && isFinal && !this.#isOver && !this.#isParting && !this.#isReleasing) {
       this.#isOver = true;
       this.#journal.write({ type: 'not held', ask: this.#ask });
     }
     return isHeld;
+  }
+
+  /** Whether the hold says of itself that the server must confirm it first. */
+  get #isInDoubt(): boolean {
+    const { why } = JSON.parse(JSON.stringify(this.handle)) as { why?: unknown };
+    return why === 'suspended';
   }
 
   async confirm(): Promise<void> {

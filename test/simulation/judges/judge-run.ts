@@ -53,7 +53,7 @@ export function judgeRun(evidence: Evidence): Judgement {
   const changes = changesOf(evidence.versions[0] ?? [], LOCKS);
   const isBeyondBounds = beyondBounds(history, plan.leaseMs);
   const mayVanish = history.run.some((line) => 'what' in line && line.what === 'lock documents are lost');
-  const versions = new VersionJudge({ toleranceMs: 0, mayVanish });
+  const versions = new VersionJudge({ toleranceMs: 0, mayVanish: () => mayVanish });
   const [strict, passes] = [new StrictChecker(), new PassChecker()];
   for (const change of changes) {
     versions.take(change);
