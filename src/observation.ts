@@ -211,7 +211,10 @@ export class Observation {
     };
   }
 
-  /** The store does not know of the holds of a kept seat after the first, so the process itself links them. */
+  /**
+   * The store knows only the first hold of a kept seat. For each later hold, the process itself notes which hold came
+   * before it (`handedBy`).
+   */
   #noteUse(seat: PassedSeat, acquire: ObservedAcquire): void {
     const { uses: use } = seat;
     const before = this.#usesOfSeats.get(seat);

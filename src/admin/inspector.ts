@@ -151,7 +151,7 @@ export class Inspector {
   async revoke(name: string, { id, why, force = false }: RevokeOptions): Promise<RevokeResult> {
     const snapshot = await this.inspect(name);
     const held = (snapshot?.holders ?? []).map((holder) => holder.id);
-    // Only an id from the document reaches a pipeline: the server could take any other text for a field path (E25).
+    // An id that has no lease in the snapshot is reported as gone, and no update is sent for it.
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
     const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);

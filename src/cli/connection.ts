@@ -15,7 +15,10 @@ export interface CommonOptions extends OutputOptions {
 /** The longest time for connecting, in ms. If no server answers, a command ends with the exit code 69 within 20 s. */
 const CONNECT_MS = 10_000;
 
-/** The least time for connecting, in ms, even if the command has less time. A healthy server needs no longer. */
+/**
+ * A command always has at least this time for connecting, in ms, even if its own time is shorter. A healthy server
+ * needs no longer.
+ */
 const LEAST_CONNECT_MS = 1_000;
 
 /** How much later than the driver the command gives up, in ms: the error of the driver says more. */

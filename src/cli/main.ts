@@ -84,7 +84,7 @@ function split(
   return at < 0 ? [argv, undefined] : [argv.slice(0, at), argv.slice(at + 1)];
 }
 
-/** Prints the error, unless the parser has printed it or a signal has ended the command. Returns the exit code. */
+/** Prints the error, unless the parser has printed it or a signal has ended this program. Returns the exit code. */
 function failed(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const code = exitCodeOf(error);

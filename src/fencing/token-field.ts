@@ -86,7 +86,7 @@ const entriesOf = (value: unknown): readonly Entry[] => {
 const fieldsOf = (value: unknown): readonly Entry[] =>
   typeof value === 'object' && value !== null ? Object.entries(value) : [];
 
-/** `$rename` also writes its targets. */
+/** The paths that one operator writes. `$rename` also writes its targets. */
 const writtenByOperator = ([operator, fields]: Entry): readonly string[] =>
   fieldsOf(fields).flatMap(([path, to]) =>
     operator === '$rename' && typeof to === 'string' ? [path, to] : [path],

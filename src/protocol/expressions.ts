@@ -54,8 +54,8 @@ export function isOneOfMany(value: Expression, strings: readonly string[]): Expr
 }
 
 /**
- * A binary search. The strings must be in the order of their UTF-8 bytes, because the server compares strings that
- * way.
+ * Whether the value is one of `sorted`, by a binary search. The strings must be in the order of their UTF-8 bytes,
+ * because the server compares strings that way.
  */
 function isBetween(value: Expression, sorted: readonly string[]): Expression {
   const half = sorted.length >> 1;
@@ -99,7 +99,7 @@ export const leaseFromNow = (expiresAt: Expression, leaseMs: Expression): Expres
 export const CLOCK_TOKEN: Expression = { $multiply: [{ $toLong: NOW }, 1_000] };
 
 /**
- * The next token, above the fence and above `CLOCK_TOKEN`. If one update gives seats to several attempts, each attempt
+ * The next token, above the fence and above `CLOCK_TOKEN`. If one stage gives seats to several attempts, each attempt
  * needs an `offset` of its own.
  */
 export const nextToken = (...offset: readonly Expression[]): Expression => ({

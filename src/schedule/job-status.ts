@@ -28,7 +28,7 @@ export interface JobStatus {
   /**
    * The next instant of the schedule, at which the job runs if there is a leader. If this instant is in the past, the
    * job runs as soon as there is a leader. `null` if there is no next instant. Also `null` before the first claim of a
-   * periodic job, and while a job with a fixed delay is running, because the next instant is not known then.
+   * job with `everyMs`, and while a job with a fixed delay is running, because the next instant is not known then.
    */
   readonly nextFireAt: Date | null;
   /** The last run; `null` if the job has claimed none yet. Instants that were only reported as missed do not count. */

@@ -2,7 +2,10 @@ import type { StoredClaim } from '../protocol/jobs/job-claims.js';
 
 /** When a job is due, computed only from its claims and the time. All times are the server's, in ms. */
 export interface Schedule {
-  /** Whether the instants are a series that does not depend on the ends of the runs. */
+  /**
+   * Whether the instants are a series that does not depend on the ends of the runs: true for a cron expression and for
+   * a fixed rate, false for a fixed delay.
+   */
   readonly isSeries: boolean;
 
   /** The first instant of a job that has no claim yet; `null`: there is none. */

@@ -47,7 +47,7 @@ export const parseKeys = <Other>(
   given: MemoryReplicaSetOptions<Other> | undefined,
 ): MemoryReplicaSetOptions<Other> => knownOptions(given, 'MemoryReplicaSet', KEYS);
 
-/** @param timeOf - Returns the time of another set; `undefined` if the value is no set. */
+/** @param timeOf - Returns the time of another `MemoryReplicaSet`; `undefined` if the value is none. */
 export function parseTime(given: unknown, seed: number, timeOf: (set: unknown) => Time | undefined): Time {
   if (given === undefined || given === 'real') return new RealTime();
   if (given === 'virtual') {

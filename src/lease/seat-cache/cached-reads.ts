@@ -111,8 +111,9 @@ export class CachedReads implements Cached {
   }
 
   /**
-   * Called when a request waits for the lock, when a try of another process has failed, and when an upgrade of this
-   * process begins. Gives back the seat if it is idle, and sends the readers in the local queue to the server.
+   * Called when a request or an upgrade waits for the lock, when a try of another process has failed, and when an
+   * upgrade of this process begins. Gives back the seat if it is idle, and sends the readers in the local queue to the
+   * server.
    */
   othersWait(): void {
     this.#others.oneWaits();

@@ -277,7 +277,7 @@ export class LockWaits {
       if (reply !== null && fate?.type === 'queued') {
         this.#update(tracked, fate.place, reply, outcome.sentAt);
       } else if (reply !== null && fate?.type === 'granted') {
-        // If little of the lease is left, `#acceptGrant` would send a look (E7). The answer to a look shows this grant,
+        // If little of the lease is left, `#acceptGrant` would send a look (E7). This look has just extended the seat,
         // so the grant needs no further look.
         const { lease } = fate;
         const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);

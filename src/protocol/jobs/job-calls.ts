@@ -80,7 +80,9 @@ export const PENDING_CALLS: Expression = filter(CALLS, isPending('$$this'));
 /** The projection of the entry of one job: an array with one element or none. */
 export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 
-/** The answer to the first call of a job, if the document has the calls of `MAX_JOBS` other jobs already. */
+/**
+ * The answer of {@link call} to the first call of a job, if `calls` has the entries of `MAX_JOBS` other jobs already.
+ */
 export const CALLS_FULL = 'full';
 
 /**

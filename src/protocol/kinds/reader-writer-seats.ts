@@ -227,7 +227,7 @@ function upgrade(exchange: Exchange): readonly Stage[] {
   const { change, waits, knownToken = 0 } = exchange;
   const upgrading = waits ? true : isAlone;
   // A stored token above `knownToken` comes from an earlier upgrade of this hold. The change stream may still report
-  // that upgrade to the process, so the lease keeps the token.
+  // that token to the process, and the reported token must be the stored one. So the lease keeps it.
   const token = when({ $lte: ['$writer.token', knownToken] }, nextToken(), '$writer.token');
   return [
     {

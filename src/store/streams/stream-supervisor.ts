@@ -133,7 +133,10 @@ export class StreamSupervisor {
     await Promise.allSettled(this.#closing);
   }
 
-  /** Only one cursor is opened at a time. */
+  /**
+   * Opens no cursor while another one waits for its first answer. A cursor that was given up does not count here (see
+   * `MAX_UNANSWERED`).
+   */
   async #open(): Promise<void> {
     if (!this.#needsCursor() || this.#isShakingHands || this.#next !== undefined) return;
     const { collection, settings } = this.#context;

@@ -6,7 +6,7 @@ import type { Surroundings } from '../../surroundings.js';
 import type { SeededChance } from '../time/seeded-chance.js';
 import type { Time } from '../time/time.js';
 
-/** The time that a message takes, in ms. */
+/** The shortest and the longest time that a message takes, in ms. */
 const LEAST_LATENCY_MS = 0.05;
 const MOST_LATENCY_MS = 0.4;
 
