@@ -63,6 +63,13 @@ describe('the version judge', () => {
       readerWriter([], { wake: ' -wr:2', fence: 10, ...writer('wu', 10, { change: 1 }) }),
       readerWriter([upgradeable({ change: 2, token: 11, upgrading: false })], { fence: 11 }),
     ],
+    [
+      'a waiter whose place has lapsed and whose request, repeated, queues it again at the end',
+      mutex(lease('wa', 1), {
+        queue: { wb: { ...member, since: new Date(WALL_MS - 2_000), expiresAt: over }, ...queue('wc') },
+      }),
+      mutex(lease('wa', 1), { queue: { ...queue('wc'), wb: { ...member, since: new Date(WALL_MS) } } }),
+    ],
     ['an extension', mutex(lease('wa', 1)), mutex(lease('wa', 1, { expiresAt: new Date(WALL_MS + 9_000) }))],
   ])) {
     it(`accepts ${words}`, () => {
@@ -184,6 +191,14 @@ describe('the version judge', () => {
       /^L3 .*wc passes wb/,
       mutex(lease('wa', 1), { queue: queue('wb', 'wc') }),
       mutex(lease('wa', 1), { queue: queue('wc', 'wb') }),
+    ],
+    [
+      'a waiter that is queued again at the end although its place has not lapsed',
+      /^L3 .*wc passes wb/,
+      mutex(lease('wa', 1), {
+        queue: { wb: { ...member, since: new Date(WALL_MS - 2_000) }, ...queue('wc') },
+      }),
+      mutex(lease('wa', 1), { queue: { ...queue('wc'), wb: { ...member, since: new Date(WALL_MS) } } }),
     ],
     [
       'a newcomer that is queued before the waiters',

@@ -54,7 +54,7 @@ const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
   return all.filter((_, index) => index % stride === seed % stride);
 };
 const seed = drawSeed('corrupt documents');
-const ONE_IN = byBreadth(20, 1);
+const ONE_IN = byBreadth(40, 1);
 
 describe.each([
   ['mutex', MUTEX],

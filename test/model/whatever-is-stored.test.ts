@@ -87,13 +87,13 @@ const anything = fc.oneof(
 );
 
 /** In the quick run, each attempt id meets one update in this many. */
-const ONE_IN = byBreadth(20, 1);
+const ONE_IN = byBreadth(40, 1);
 
 describe.each([
-  ['mutex', MUTEX, byBreadth(40, 1_000)],
-  ['reader-writer', READER_WRITER, byBreadth(40, 700)],
-  ['semaphore', SEMAPHORE, byBreadth(40, 700)],
-  ['election', ELECTION, byBreadth(40, 700)],
+  ['mutex', MUTEX, byBreadth(25, 1_000)],
+  ['reader-writer', READER_WRITER, byBreadth(25, 700)],
+  ['semaphore', SEMAPHORE, byBreadth(25, 700)],
+  ['election', ELECTION, byBreadth(25, 700)],
 ] as const)('a %s document with random values', (kind, { seats }, numRuns) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), seats);
   const bases = [

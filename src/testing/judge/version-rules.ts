@@ -1,4 +1,4 @@
-import type { Lease } from '../../protocol/lock-document.js';
+import type { Lease, Waiter } from '../../protocol/lock-document.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
 import type { Version } from './lock-version.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
@@ -136,14 +136,22 @@ function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): b
 const mayBeNamed = ({ before: { leases }, wake }: Step, { candidateId }: Lease): boolean =>
   candidateId !== undefined && leases.some(({ id, token }) => wake.includes(` -${id}:${token}`));
 
+/** Whether the place of a waiter lapsed, and a copy of its request then queued it again, within one update. */
+const isQueuedAnew = (was: Waiter, is: Waiter | undefined, overBeforeMs: number): boolean =>
+  is !== undefined && is.since > was.since && was.expiresAt.getTime() <= overBeforeMs;
+
 /**
  * The queue keeps its order. No attempt is admitted before a waiter that was ahead of it and still waits. Two
  * candidates are exempt from this: one that returns to its own term, and one that the leader may have named. Attempts
  * that enter together get their tokens in the order of the queue.
  */
 function* firstComeFirstServed(step: Step): Iterable<Wrong> {
-  const { before, after } = step;
-  const placeOf = new Map(before.queue.map(([id], place) => [id, place]));
+  const { before, after, overBeforeMs } = step;
+  const queued = new Map(after.queue);
+  const placeOf = new Map<string, number>();
+  for (const [place, [id, waiter]] of before.queue.entries()) {
+    if (!isQueuedAnew(waiter, queued.get(id), overBeforeMs)) placeOf.set(id, place);
+  }
   const place = (id: string): number => placeOf.get(id) ?? Infinity;
   for (const [index, [id]] of after.queue.entries()) {
     const ahead = after.queue[index - 1]?.[0];
