@@ -44,6 +44,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       ...shared,
+      experimental: { fsModuleCache: true },
       globalSetup: ['test/support/servers.ts'],
       reporters: [
         'default',

@@ -96,7 +96,7 @@ async function judge(driver: LockDocumentDriver, seats: SeatRules): Promise<read
   return (await driver.collection.find({}, { projection }).toArray()) as unknown as readonly Judged[];
 }
 
-const NUM_QUEUES = byBreadth(2_000, 30_000);
+const NUM_QUEUES = byBreadth(1_000, 30_000);
 
 /** The documents that are judged at a time. */
 const BATCH = 500;

@@ -12,7 +12,7 @@ import { useThreeDeployments } from './deployments.js';
 
 const deployments = useThreeDeployments();
 
-const DURATION_MS = byBreadth(10_000, 60_000);
+const DURATION_MS = byBreadth(6_000, 60_000);
 /** The longest hold. Each hold in memory takes the processor some ms, so the quick run has fewer. */
 const HOLD_MS = byBreadth(100, 20);
 const CONTENDERS = 3;
