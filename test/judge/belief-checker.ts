@@ -107,5 +107,6 @@ const violation = (invariant: 'S2' | 'S3', one: Belief, words: string, other: Be
   what: `${shown(one)} ${words} ${shown(other)}`,
 });
 
+/** Short, because reports of failures are cut: what one has to know of both beliefs comes early. */
 const shown = ({ of, seat, token, fromNs, untilNs }: Belief): string =>
-  `${named(of)} believes in ${JSON.stringify(seat)} by ${of.granted?.id ?? ''}, token ${token}, from ${inMs(fromNs)} to ${inMs(untilNs)}`;
+  `${named(of)} (${Object.values(seat).join(' ')}, token ${token}, ${inMs(fromNs)} to ${inMs(untilNs)})`;
