@@ -62,7 +62,8 @@ export class QuorumHold implements Held {
   #ended: LossCause | undefined;
   #revocation: Revocation | undefined;
   #wasAskedToRelease = false;
-  // Weak, so that a handle without references can be garbage-collected. Its hold is then released.
+  // The observer is the handle. The reference is weak, so that a handle to which no code refers can be
+  // garbage-collected. Its hold is then released.
   #observer: WeakRef<HoldObserver> | undefined;
   #strongObserver: HoldObserver | undefined;
 

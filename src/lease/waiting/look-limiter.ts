@@ -10,7 +10,10 @@ export class LookLimiter {
   readonly #requested = new Set<() => Promise<void>>();
   #inFlight = 0;
 
-  /** Calls `look` once, when its turn comes. Until then, another request of the same look has no effect. */
+  /**
+   * Calls `look` once, when its turn comes, unless `cancel` is called before. Until then, another request of the same
+   * look has no effect.
+   */
   request(look: () => Promise<void>): void {
     this.#requested.add(look);
     this.#next();

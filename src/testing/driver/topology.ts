@@ -10,7 +10,7 @@ export const SELECTION_TIMEOUT_MS = 30_000;
 /** How long a monitor waits for an answer before it gives a member up, in ms. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
-/** How long it takes until a monitor hears of a change, in ms. */
+/** A monitor hears of a change after a random time between these two, in ms. */
 const LEAST_DETECTION_MS = 2;
 const MOST_DETECTION_MS = 30;
 

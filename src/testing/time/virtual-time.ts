@@ -102,7 +102,10 @@ export class VirtualTime implements Time {
     });
   }
 
-  /** Lets due events happen until no goal and no message is left. One run serves the goals of all callers. */
+  /**
+   * Lets one event after the other happen, and moves the clock on to each, until no goal and no message is left. One
+   * run serves the goals of all callers.
+   */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;

@@ -85,7 +85,8 @@ const bind: OperatorCompiler = (argument, scope, compile) => {
     };
   }
   return (at) => {
-    // Each value sees only the outer variables. So no variable is set before all values are computed.
+    // A value may have variables of its own, for example in a nested `$let`, which use the same slots. So no variable
+    // is set before all values are computed: a later value would overwrite it.
     const computed = values.map((value) => value(at));
     for (const [index, value] of computed.entries()) at.slots[first + index] = value;
     return result(at);
