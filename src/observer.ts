@@ -75,7 +75,10 @@ export interface ObservedHold extends ObservedLock {
   readonly acquire: ObservedAcquire;
   readonly fencingToken: number;
   endedBy: HoldEnd | undefined;
-  /** Why the hold ended; `released` if its owner ended it, or if its handle was garbage-collected. */
+  /**
+   * Why the hold ended; `undefined` until then. `released` if its owner ended it, or if its handle was
+   * garbage-collected.
+   */
   why: LossCause | undefined;
   durationMs: number | undefined;
 }
@@ -118,7 +121,10 @@ export interface ObservedRun {
 export interface RunScope {
   /** Calls `work` once, at once, and returns its result. */
   within<T>(work: () => T): T;
-  /** Called when the run has ended; `error` is `undefined` if it has not failed. */
+  /**
+   * Called once: when the run has ended, or when the run is reported as failed because it goes on too long after
+   * `maxRunMs`. The later end of such a run is not reported. `error` is `undefined` if the run has not failed.
+   */
   ended(error?: { readonly thrown: unknown }): void;
 }
 

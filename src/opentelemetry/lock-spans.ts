@@ -41,7 +41,7 @@ interface Timed {
  */
 interface Tracked extends Timed {
   readonly parent: Context;
-  /** The array that `span` was started with. */
+  /** The array that `span` was started with. `#becomeHold` changes it, to move the start of the span to the grant. */
   readonly startTime: HrTime;
   /** When the release of the hold was sent; `undefined` before, and if the release sends nothing. */
   releasedAt?: HrTime;

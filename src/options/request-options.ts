@@ -24,12 +24,13 @@ export interface PrimitiveOptions {
   leaseMs?: number | undefined;
   /**
    * How long a released seat is kept for the next caller of this provider, in ms: 0 to 24 h, default 0 (not kept). A
-   * seat is kept only while the provider knows that no other process waits (`passes` allows exceptions), and never
-   * while the provider polls.
+   * seat is kept only while the provider knows that no other process waits (`passes` allows exceptions). A provider
+   * that polls keeps no further seat.
    *
    * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
-   * There is one exception: if no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
-   * the provider reads its kept locks only once a second, so a waiting request may get the seat a second later.
+   * There are two exceptions. If no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
+   * the provider reads its kept locks only once a second, so a waiting request may get the seat a second later. If the
+   * provider has lost its change stream, a waiting request may get the seat only after the next extension of its lease.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a request or an upgrade waits for the lock.

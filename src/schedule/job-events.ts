@@ -56,8 +56,8 @@ export interface JobMissedEvent {
   readonly last: Date;
   /**
    * - `overrun`: the leader was still busy with the run or with a slow claim of an earlier instant.
-   * - `no-leader`: there was no leader, the leader could not claim, the leader's term ended at that moment, or the job
-   *   was stopped.
+   * - `no-leader`: there was no leader, the leader could not claim, the leader's term ended just before the run could
+   *   start, or the job was stopped.
    * - `unknown`: this process sent a claim of these instants, and the store did not say in time whether the claim took
    *   effect. Meanwhile the job was stopped, the term ended, or another process led. No run started here. If the claim
    *   took effect, no process runs or reports these instants again; otherwise the next leader runs or reports them.

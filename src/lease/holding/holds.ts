@@ -222,7 +222,7 @@ export class Holds implements HandleHolds, SeatListener {
 
   /**
    * Whether to send a leave for this lost seat. If the lease may still be stored, the leave removes the lease.
-   * Otherwise the leave is for the seat that a late copy of the request may still take: the release queue repeats the
+   * Otherwise a leave is sent only if a late copy of the request may still take a seat: the release queue repeats the
    * leave when no copy can arrive any more.
    */
   #mustGiveBack(seat: Seat, why: LossCause, mayBeStored: boolean): boolean {

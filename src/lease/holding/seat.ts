@@ -193,9 +193,9 @@ export class Seat {
    */
   extendTo(deadline: Moment): void {
     if (!this.isOpen) return;
-    // A doubtful seat takes the new deadline: if the clock stood still, the old deadline is too late. Any other seat
-    // takes the later one of the two deadlines: an ending lease is confirmed without an extension, so its new deadline
-    // may be earlier.
+    // A doubtful seat takes the new deadline: if the monotonic clock stood still during a suspension, the old deadline
+    // is too late. Any other seat takes the later one of the two deadlines: an ending lease is confirmed without an
+    // extension, so its new deadline may be earlier.
     const ms = this.#isDoubtful ? deadline.ms : Math.max(deadline.ms, this.#deadline.ms);
     this.#isDoubted = false;
     this.#deadline = { ms, wallAheadMs: deadline.wallAheadMs };

@@ -57,8 +57,8 @@ export class Poller {
   }
 
   /**
-   * Plans the next read anew. Called when a wait begins, when the process may have become near or far, and when
-   * the process has to poll because there is no stream.
+   * Plans the next read again, after the shortest pause. Called when a wait begins, when the process may have become
+   * near or far, and when the process has to poll because there is no stream.
    */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;

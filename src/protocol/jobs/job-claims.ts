@@ -204,7 +204,8 @@ export function claim(operation: Claim): readonly Stage[] {
     ...(next === undefined ? {} : { next }),
   };
   const claimed = withClaim({ job, instant, claimId, anchor, run: runs === true ? run : undefined });
-  // A repeat leaves the entry as it is: another term may have begun since, and the stored end of the run must stay.
+  // A repeat leaves the entry as it is. The lease in `$holder` may be that of a later term by now, so a new run would
+  // name the wrong term. And the stored end of the run must stay.
   const isTaken = isApplied(claimId);
   // A claim that answers a call is applied only if that call is pending, so the list `calls` is never missing here.
   const calls: Fields =
