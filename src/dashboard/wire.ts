@@ -66,7 +66,10 @@ export interface JobRow extends Row {
   readonly missed: number | null;
 }
 
-/** What has changed in one list of the page since the last message. */
+/**
+ * What has changed in one list of the page since the last message. In the first message for a connection or a filter:
+ * the whole list.
+ */
 export interface ListChange<R extends Row> {
   /** How many rows match the filter. */
   readonly matching: number;

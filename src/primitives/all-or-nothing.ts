@@ -164,8 +164,8 @@ class Round {
   }
 
   /**
-   * Adds a lock to the round. If the lock is lost, the round ends. The round learns of the loss by `onEnded`, which
-   * keeps no handle alive, unlike a listener of `signal`.
+   * Adds a lock to the round. If the lock is lost, the round ends. The round learns of the loss by `onEnded`, so that
+   * no signal has to be made for the handle. `end` removes the callback.
    */
   #take(taken: Taken): void {
     const { handle } = taken;

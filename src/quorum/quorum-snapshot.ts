@@ -26,7 +26,7 @@ export function commonSnapshot(
 
 /**
  * Returns n leases of one process: n is the highest number for which at least `stores` of the stores have n leases or
- * more. All n leases are from one of these stores, the one that has the highest token.
+ * more. All n leases are from one store: the one that has the highest token among the stores with n leases or more.
  */
 function heldByAtLeast(stores: number, perStore: readonly (readonly LeaseInfo[])[]): readonly LeaseInfo[] {
   const counts = perStore.map(({ length }) => length).sort((a, b) => b - a);

@@ -152,7 +152,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
 
   /**
    * @internal Calls back when the hold is over. Unlike a listener of `signal`, the callback does not keep the handle
-   *   alive. Returns a function to unsubscribe.
+   *   alive, unless the callback refers to the handle. Returns a function to unsubscribe.
    */
   onEnded(callback: () => void): () => void {
     return this.#hold.onEnded(callback);

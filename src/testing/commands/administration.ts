@@ -57,8 +57,8 @@ interface GivenIndex {
 }
 
 /**
- * Only an index that purges documents has an effect. A unique index is refused. Any other index would change no
- * result.
+ * Only an index that purges documents has an effect: any other index changes no result. An index with a further option,
+ * such as `unique`, is refused.
  */
 export const createIndexes: CommandReader = (given, database) => {
   refuseOtherOptions('createIndexes', given, ['createIndexes', 'indexes', 'writeConcern']);

@@ -12,8 +12,8 @@ const ASKED_OF_ANY: readonly string[] = [
 ];
 
 /**
- * Returns a proxy of the object. If the object lacks a method of the driver, a call of this method fails with an error
- * that names it.
+ * Returns a proxy of the object. A call of a driver's method that the object lacks fails with an error that names the
+ * method.
  *
  * @param what - The name of the driver's class, such as `Collection`.
  */

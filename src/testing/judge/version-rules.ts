@@ -61,7 +61,10 @@ function* legal({ after }: Step): Iterable<Wrong> {
   }
 }
 
-/** Held permits may exceed a limit that was lowered, but not after a new grant. */
+/**
+ * A lowered limit may leave more permits held than it allows. But no permits may be granted while more than the limit
+ * would then be held.
+ */
 function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
   const { before, after } = step;
   if (after.limit === undefined || newcomersIn(step).length === 0) return;
