@@ -113,8 +113,8 @@ export class ChildCommand {
     try {
       return process.kill(-pid, signal);
     } catch (error) {
-      // EPERM: the group is there, but this process may not signal it, because it belongs to another user, for example
-      // by sudo.
+      // EPERM: the group is there, but this process may not signal it, because its processes run as another user, for
+      // example after `sudo`.
       return (error as NodeJS.ErrnoException).code === 'EPERM';
     }
   }

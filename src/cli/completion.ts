@@ -14,7 +14,7 @@ const namesOf = (program: Command): readonly string[] => commandsOf(program).map
 /** The options of every command as the help lists them, with `--help`, which the parser adds. */
 const globalOptions = (program: Command): readonly Option[] => program.createHelp().visibleOptions(program);
 
-/** The options of one command. */
+/** The options of one command, without the hidden ones. */
 const optionsOf = (command: Command): readonly Option[] => command.options.filter(({ hidden }) => !hidden);
 
 const flagsOf = (options: readonly Option[]): readonly string[] =>

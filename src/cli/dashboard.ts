@@ -28,8 +28,8 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
   const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
   await using server = await listen(options, async (request, listensOn) => {
     const { host, pathname } = new URL(request.url);
-    // Prevents DNS rebinding: another site lets its name lead to this machine, but its requests still have that name as
-    // their host.
+    // Prevents DNS rebinding: another site can make its domain name resolve to this machine, but its requests still
+    // have that name as their host.
     if (!isLocalHost(host, { given: options.host, listensOn })) return refusal('the host is another one');
     if (!hasToken(pathname, token)) return refusal('the token is missing or wrong');
     return await handler(request);

@@ -126,8 +126,8 @@ export async function fencedUpdateOne(...args: any[]): Promise<never> {
 }
 
 /**
- * If a call does not give the type argument `T`, this type is `never`, and TypeScript takes the first signature of
- * `fencedUpdateOne`.
+ * If a call does not give the type argument `T`, this type is `never`. So no such call fits the second signature of
+ * `fencedUpdateOne`, and TypeScript checks it by the first one.
  */
 type OnlyIfGiven<T, Wanted> = [T] extends [never] ? never : Wanted;
 

@@ -118,7 +118,7 @@ export class QuorumHold implements Held {
     const each = this.seats.map((seat) => seat.standing());
     const remainingMs = majorityRemainingMs(each, majority);
     if (remainingMs > 0) return { remainingMs, why: undefined };
-    // A seat past its deadline does not count as held, even if the timer that ends it is late.
+    // A seat past its deadline counts as lost here, even if the timer that ends it is late.
     const lost = each.filter(({ why }) => why !== undefined && why !== 'suspended');
     return { remainingMs, why: each.length - lost.length < majority ? lost[0]?.why : 'suspended' };
   }

@@ -66,7 +66,7 @@ export class ModeExchange {
 
   /**
    * Called when the answer to the last change, or the report of a granted upgrade, shows this mode and this token.
-   * Stores both, and reports `modeChanged` if the mode is not `previousMode`.
+   * Notes both in this process, and reports `modeChanged` if the mode is not `previousMode`.
    */
   modeKnown(mode: Mode, previousMode: Mode, token: number): void {
     this.#mode = mode;

@@ -3,7 +3,11 @@ export interface Happening {
   readonly atMs: number;
   /** The order among events of the same instant. */
   readonly order: number;
-  /** Whether the event is the arrival of a message. Virtual time goes on by itself until every message has arrived. */
+  /**
+   * Whether virtual time goes on by itself until this event has happened. True for the arrival of a message without an
+   * added delay, and for what a process catches up on when it goes on after a `freeze`. False for timers and for
+   * delayed replies.
+   */
   readonly isMessage: boolean;
   readonly happen: () => void;
   /** Whether the event has happened or was cancelled. */
