@@ -20,8 +20,8 @@ const DECODING = { promoteValues: true, promoteLongs: true, useBigInt64: false, 
 const READING = { ...DECODING, readPreference: 'primary' } as const satisfies FindOptions;
 
 /**
- * What is stored in the field and prevented the update: its BSON type, and its number; `null` if the value is no
- * number.
+ * The stored value that prevented the update: its BSON type, and in `token` the value itself if it is a number, else
+ * `null`.
  */
 interface Obstacle {
   readonly type: string;

@@ -95,7 +95,7 @@ export class MissingStores {
         return;
       }
     } catch {
-      // A seat whose fence is not raised must not join the hold, so it is released.
+      // If the fence of its store is not raised, the seat must not join the hold (S3), so it is released.
     }
     void seat.release();
   }

@@ -217,6 +217,7 @@ export class QuorumAcquisition {
       this.#heldPauses += 1;
       if (!isGateBusy) this.#splitVotes = Math.max(0, this.#splitVotes - 1);
     } else {
+      this.#awaited = undefined;
       pauseMs = backoff.longestMs(this.#splitVotes) * clock.chance.number();
       this.#splitVotes += 1;
     }

@@ -13,7 +13,10 @@ import type { Schedule } from './schedule.js';
 
 /** The last run that a job has claimed. */
 export interface JobClaim {
-  /** The instant of the schedule; for a run that `runNow` requested, the time of its claim. */
+  /**
+   * The instant of the schedule; for a run that `runNow` requested, the time for which the leader claimed it, shortly
+   * before `startedAt`.
+   */
   readonly firedAt: Date;
   /** The server time of the claim. The run starts right after the claim, if it can start at all. */
   readonly startedAt: Date;

@@ -94,8 +94,8 @@ export function admit(
 }
 
 /**
- * The lease of each attempt that enters. The map runs over the indexes, because the token depends on the index: to
- * search the index of each attempt would take quadratic time.
+ * The lease of each attempt that enters. The map runs over the indexes, because the token depends on the index: finding
+ * the index of each attempt by a search would take quadratic time.
  */
 const inOrder = (lease: Expression): Expression => ({
   $map: {

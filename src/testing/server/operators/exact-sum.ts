@@ -66,7 +66,8 @@ export class ExactSum {
     if (!this.#fitsLong()) return undefined;
     const first = roundHalfAway(this.#sum);
     const exact = BigInt(first) + BigInt(roundHalfAway(this.#sum - first + this.#lost));
-    // Wraps a sum that is out of range, which is possible because `#fitsLong` mostly checks only `#sum`.
+    // Wraps a sum that is out of range. Such a sum can pass `#fitsLong`: for example, −2^63 with −0.5 lost passes, and
+    // is rounded to −2^63 − 1.
     return BigInt.asIntN(64, exact);
   }
 
