@@ -7,7 +7,7 @@ export const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 /** A name in quotation marks, cut if it is long. */
 export const quoted = (name: string): string => JSON.stringify(shortened(name));
 
-/** Cuts a long message. A server that refuses a command may repeat the command in its message. */
+/** Cuts a text to 200 characters. A server that refuses a command may repeat the command in its message. */
 export const shortened = (message: string): string =>
   message.length > 200 ? `${message.slice(0, 200)}…` : message;
 

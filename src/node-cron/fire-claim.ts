@@ -62,7 +62,8 @@ export class FireClaim {
       const answer = await settle(() => this.#ask(), { clock, isSettled, signal: closing, untilMs });
       if (answer === 'claimed') return true;
       if (answer === 'taken') return false;
-      // `outdated`: a later fire was claimed. Before that, an unanswered copy of this claim may have been applied.
+      // `outdated`: a later fire was claimed. If a copy of this claim has no answer, that copy may have been applied
+      // before the later fire was claimed.
       if (answer === 'outdated' && !this.#isAnyUnanswered) return false;
       this.#assertOpen();
       if (answer !== 'early') throw this.#errorOf(answer);

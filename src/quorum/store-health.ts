@@ -87,7 +87,7 @@ export class StoreHealth {
       this.#answered.add(store);
       return seat;
     } catch (error) {
-      // A `ProviderClosedError` is no answer of the store.
+      // Neither a `ProviderClosedError` nor an error that is not the library's own says anything about the store.
       if (!(error instanceof LeaseholdError) || error instanceof ProviderClosedError) throw error;
       if (isAnswer(error)) this.#answered.add(store);
       this.#conditions.set(store, conditionAfter(error));

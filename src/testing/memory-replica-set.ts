@@ -39,17 +39,15 @@ export interface StepDownOptions {
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
- * needs no server and no driver. It knows the commands that the library sends, except those of a transaction, and a few
- * others, such as simple inserts, deletes and drops. Any other command fails with an error that names it.
+ * needs no server and no driver. It knows the commands that the library sends (except those of a transaction). It also
+ * knows a few others, such as simple inserts, deletes and drops. Any other command fails with an error that names it.
  *
  * In virtual time, a test decides when time passes, so a test does not wait for timers. Runs with the same seed then
  * have the same effects, if the code under test depends on nothing else that differs between runs.
  *
- * @example
- *   const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
- *   const locks = new LockProvider(set.db('app'));
- *   const lock = await locks.createMutex('invoice:42').acquire();
- *   await set.advance(30_000);
+ * @example const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 }); const locks = new
+ *   LockProvider(set.db('app')); const lock = await locks.createMutex('invoice:42').acquire(); await
+ *   set.advance(30_000);
  */
 export class MemoryReplicaSet {
   /** The seed that repeats this run. */

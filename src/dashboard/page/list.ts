@@ -92,8 +92,8 @@ export class List<R extends Row> {
   /** @param isWhole - Whether the message has every row that is shown. */
   receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
     this.#matching = matching;
-    // While the user looks at the list, rows that are gone stay, and new rows come below them. With a new filter or
-    // connection, all old rows would stay above the new ones. So the order changes at once.
+    // While the user looks at the list, rows that are gone stay (up to `MAX_GONE`), and new rows come below them. After
+    // a change of the filter or a new connection, nearly all rows may be gone. So the order changes at once.
     this.#mustArrange ||= isWhole;
     if (order !== undefined || isWhole) this.#order = order ?? [];
     for (const row of rows) this.#viewOf(row.key).update(row);

@@ -29,7 +29,7 @@ export function showFigure(shown: HTMLElement, text: string | null): void {
   shown.classList.toggle('none', text === null);
 }
 
-/** The button with the name of a row, which opens its details. */
+/** Makes the button that shows and hides the details of a row. `showName` writes the name of the row on it. */
 export function nameButton(onOpen: () => void): HTMLButtonElement {
   const button = make('button', { type: 'button', class: 'name', 'aria-expanded': 'false' });
   button.addEventListener('click', onOpen);

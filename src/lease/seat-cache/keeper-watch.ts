@@ -25,8 +25,9 @@ export interface KeeperSurroundings {
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
   /**
-   * Whether the process polls instead of listening to a change stream. A process that polls keeps no further seat once
-   * its last read is older than `RELIED_MS`.
+   * Whether the process polls instead of listening to a change stream. A process that polls does not read its kept
+   * locks. So once its last read is older than `RELIED_MS`, the process does not know whether others wait, and keeps no
+   * further seat.
    */
   isPolling(): boolean;
   /** Says whether the process must listen to the change stream for its kept seats. */
