@@ -31,6 +31,27 @@ export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): M
 export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
   deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
 
+/**
+ * The deadline of a lease that an acknowledged update has extended, and that a local read has shown after it. The read
+ * may also show a later extension that no majority has acknowledged, and a failover may roll that extension back (S2).
+ * So the deadline is never later than the acknowledged update alone allows.
+ *
+ * @param readAt - When the read was sent.
+ * @param updatedAt - When the update was sent.
+ */
+export function extendedDeadline(
+  lease: Lease,
+  nowMs: number,
+  readAt: Moment,
+  updatedAt: Moment,
+  terms: LeaseTerms,
+): Moment {
+  const shown = deadlineOf(lease, nowMs, readAt, terms);
+  const { leaseMs, transitionMs = 0 } = lease;
+  const acknowledged = deadlineBefore(after(updatedAt, leaseMs - transitionMs), terms);
+  return acknowledged.ms < shown.ms ? acknowledged : shown;
+}
+
 /** Whether `leftMs` is at least a third of the lease: enough for a new hold to begin without an extension. */
 export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
 

@@ -14,7 +14,7 @@ import type { Lease } from '../../protocol/lock-document.js';
 import { revocationOf } from '../../protocol/pipeline/revocation.js';
 import type { Outcome } from '../../store/outcome.js';
 import type { Committer } from '../../store/updates/committer.js';
-import { deadlineOf } from '../deadline.js';
+import { extendedDeadline } from '../deadline.js';
 import type { Seat } from './seat.js';
 
 export type Confirmation =
@@ -32,6 +32,11 @@ export interface Answers {
 
 interface DocumentRead extends LeasesRead {
   readonly byId: ReadonlyMap<string, Lease>;
+}
+
+interface ExtensionRead {
+  readonly documents: readonly DocumentRead[];
+  readonly updateSentAt: Moment;
 }
 
 /** Extends a batch of seats on the server and applies the answer to each seat. */
@@ -69,10 +74,13 @@ export class LeaseExtender {
       const durationMs = this.#clock.nowMs() - sentMs;
       this.#observation.extended({ durationMs, leases: batch.flatMap(leftOf) });
     }
-    const documents = new Map(read.value.map((document) => [document.name, document]));
+    const { updateSentAt } = read.value;
+    const documents = new Map(read.value.documents.map((document) => [document.name, document]));
     const confirmations = batch.map((seat, index) => {
       const { [index]: tokenThen = seat.storedToken } = tokens;
-      return this.#apply(seat, tokenThen, documents.get(seat.name), read.sentAt);
+      return this.#apply(seat, tokenThen, documents.get(seat.name), (lease, nowMs) =>
+        extendedDeadline(lease, nowMs, read.sentAt, updateSentAt, seat.grant.terms),
+      );
     });
     return { confirmations, isRefused: false };
   }
@@ -81,7 +89,7 @@ export class LeaseExtender {
     names: readonly string[],
     batch: readonly Seat[],
     boundMs: number,
-  ): Promise<Outcome<readonly DocumentRead[]>> {
+  ): Promise<Outcome<ExtensionRead>> {
     const leaseMs = Math.max(...batch.map(({ grant }) => grant.terms.leaseMs));
     const retentionMs = Math.max(...batch.map(({ grant }) => grant.terms.retentionMs));
     const ids = batch.map(({ id }) => id);
@@ -90,10 +98,17 @@ export class LeaseExtender {
     const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
     const read = await this.#committer.updateAndRead(names, pipeline, projection, boundMs);
-    return read.type === 'done' ? { ...read, value: read.value.map(readDocument) } : read;
+    if (read.type !== 'done') return read;
+    const { documents, updateSentAt } = read.value;
+    return { ...read, value: { documents: documents.map(readDocument), updateSentAt } };
   }
 
-  #apply(seat: Seat, tokenThen: number, document: DocumentRead | undefined, sentAt: Moment): Confirmation {
+  #apply(
+    seat: Seat,
+    tokenThen: number,
+    document: DocumentRead | undefined,
+    deadlineOf: (lease: Lease, nowMs: number) => Moment,
+  ): Confirmation {
     // If the seat was given up or lost in the meantime, the answer does not matter.
     if (!seat.checkOpen()) return { type: 'lost' };
     const lease = document?.byId.get(seat.id);
@@ -102,7 +117,7 @@ export class LeaseExtender {
       else seat.lose('evicted', revocationOf(document.revoked, seat.grant.token));
       return { type: 'lost' };
     }
-    seat.extendTo(deadlineOf(lease, document.nowMs, sentAt, seat.grant.terms));
+    seat.extendTo(deadlineOf(lease, document.nowMs));
     if (!seat.checkOpen()) return { type: 'lost' };
     this.#emit(seat, lease, document);
     if (lease.called !== undefined) for (const hold of seat.holds) hold.noteCall(lease.called);

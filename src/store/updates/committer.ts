@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../clock.js';
+import type { Clock, Moment, Timer } from '../../clock.js';
 import type { Fields, Stage } from '../../protocol/expressions.js';
 import type { StoredFields } from '../../protocol/seats.js';
 import type { FastPath } from '../../protocol/pipeline/fast-path.js';
@@ -56,6 +56,12 @@ interface Statement {
 
 interface Sent extends Statement {
   readonly path: FastPath;
+}
+
+export interface UpdateAndRead {
+  /** What a local read showed after the update. It may show later updates that no majority has acknowledged. */
+  readonly documents: readonly StoredFields[];
+  readonly updateSentAt: Moment;
 }
 
 /**
@@ -127,11 +133,13 @@ export class Committer {
     pipeline: readonly Stage[],
     projection: Fields,
     boundMs: number,
-  ): Promise<Outcome<readonly StoredFields[]>> {
+  ): Promise<Outcome<UpdateAndRead>> {
     const endMs = this.#clock.nowMs() + boundMs;
     const updated = await this.#store.updateMany(names, pipeline, boundMs);
     if (updated.type !== 'done') return updated;
-    return await this.#store.readAfterUpdate(names, projection, endMs);
+    const read = await this.#store.readAfterUpdate(names, projection, endMs);
+    if (read.type !== 'done') return read;
+    return { ...read, value: { documents: read.value, updateSentAt: updated.sentAt } };
   }
 
   /** Statements of one turn of the event loop start together, so that they share a group. */
