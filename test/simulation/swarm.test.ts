@@ -8,7 +8,7 @@ import { runPlan } from './run-plan.js';
 
 /** The quick run is short of time: its worlds are, too, and show less. */
 const [RUNS, DURATION_MS, LEAST_SEEN] = byBreadth(
-  [12, 1_500, SOMETIMES.length / 2] as const,
+  [9, 1_500, SOMETIMES.length / 2] as const,
   [150, undefined, SOMETIMES.length] as const,
 );
 

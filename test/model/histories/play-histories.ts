@@ -13,7 +13,7 @@ import { drawSeed } from '../../support/seed.js';
 const LANES = 8;
 const MAX_EVENTS = 20;
 
-export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(100, 2_000));
+export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(80, 2_000));
 
 /** The rarest happening comes about 20 times in 2,000 histories. With fewer histories it may be missing. */
 const ENOUGH = 2_000;

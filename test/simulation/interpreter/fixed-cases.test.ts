@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 import { Decimal128, Double, Int32, Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { afterAll, expect, inject, it } from 'vitest';
@@ -27,6 +29,35 @@ const DOUBLES: readonly string[] = [
 
 const doubles = Object.fromEntries(
   DOUBLES.map((text) => [`the double in “${text}”`, evaluating({ $toDouble: '$a' }, { a: text })]),
+);
+
+const [INT, LONG] = ['$toInt', '$toLong'] as const;
+
+/** Numbers about the ends of the range of an int or a long, and what converts them. */
+const BOUNDS: readonly (readonly [operator: '$toInt' | '$toLong', value: unknown])[] = [
+  ...['2147483647', '2147483647.5', '2147483648', '-2147483648', '-2147483648.5', '-2147483649'].flatMap(
+    (text) => [
+      [INT, new Double(Number(text))] as const,
+      [INT, Decimal128.fromString(text)] as const,
+      [INT, text] as const,
+    ],
+  ),
+  ...['9223372036854775807', '9223372036854775807.5', '9223372036854775808'].map(
+    (text) => [LONG, Decimal128.fromString(text)] as const,
+  ),
+  ...['-9223372036854775808', '-9223372036854775808.5', '-9223372036854775809'].map(
+    (text) => [LONG, Decimal128.fromString(text)] as const,
+  ),
+  ...[2 ** 63, -(2 ** 63), 2 ** 63 - 1_024, -(2 ** 63) - 2_048].map(
+    (value) => [LONG, new Double(value)] as const,
+  ),
+];
+
+const bounds = Object.fromEntries(
+  BOUNDS.map(([operator, value]) => [
+    `${operator} of ${typeof value === 'string' ? 'the text ' : ''}${inspect(value)}`,
+    evaluating({ [operator]: '$a' }, { a: value }),
+  ]),
 );
 
 /** Projections in which an object meets another path. */
@@ -67,6 +98,7 @@ const collisions = Object.fromEntries(
 /** What random cases meet seldom. Operands are fields, because the real server evaluates constants in another order. */
 const CASES: Readonly<Record<string, Case>> = {
   ...doubles,
+  ...bounds,
   'the intersection of a larger set with a smaller one, whose number has another type': evaluating(
     { $setIntersection: ['$a', '$b'] },
     { a: [3, 4, 5, 5], b: [new Double(3)] },
