@@ -6,11 +6,11 @@ interface Listeners {
 const listenersOf = new WeakMap<AbortSignal, Listeners>();
 
 /**
- * Calls `callback` once when the signal aborts; never for a signal that has aborted already. Returns a function that
- * unsubscribes.
+ * Calls `callback` once, when the signal aborts. Never calls `callback` if the signal has aborted already. Returns a
+ * function that unsubscribes.
  *
- * The library puts one listener on a caller's signal, however many requests use it: Node reports the eleventh listener
- * of a signal as a leak.
+ * However many requests use a caller's signal, the library puts one listener on that signal, because Node reports the
+ * eleventh listener of a signal as a leak.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined || signal.aborted) return () => undefined;

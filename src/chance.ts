@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The source of all random values of a process. In a simulation a seed decides them, so that a run can be repeated. */
+/** The source of a provider's random values. In a simulation a seed decides them, so that a run can be repeated. */
 export interface Chance {
   /** Returns a random number: at least 0 and less than 1. */
   number(): number;
@@ -12,9 +12,9 @@ export interface Chance {
    * Returns 24 hexadecimal digits that are practically unique: 72 random bits, and a number of 24 bits that counts the
    * calls.
    *
-   * Two results of one turn of the event loop differ in that number, which repeats only after 2^24 results. Each result
-   * is the id of an attempt whose objects stay in memory beyond the turn, so one turn cannot begin 2^24 attempts. The
-   * results of two turns or of two programs differ unless their random bits are equal.
+   * Two results of one turn of the event loop differ in that number. The number repeats only after 2^24 results, and no
+   * turn begins so many requests. The results of two turns or of two programs differ, unless their random bits are
+   * equal.
    */
   unique(): string;
 

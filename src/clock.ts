@@ -10,8 +10,8 @@ export interface Clock {
   nowMs(): number;
 
   /**
-   * Milliseconds of the wall clock. A comparison with `nowMs` shows whether the process was suspended. The wall clock
-   * also stands in for the server's clock until an answer of the server has shown the time.
+   * Milliseconds of the wall clock. A comparison with `nowMs` shows whether the process may have been suspended. The
+   * wall clock also stands in for the server's clock until an answer of the server has shown the time.
    */
   wallMs(): number;
 

@@ -1,6 +1,7 @@
-// What the library uses of the driver, as types that belong to no copy of the driver. A program may have several
-// copies, such as its own and the copy of Mongoose. The classes of the driver have private members, so TypeScript does
-// not accept a class of one copy where it expects the class of another copy. The classes of all copies fit these types.
+// Types for the parts of the driver that the library uses. The types belong to no copy of the driver, because a program
+// may have several copies, such as its own and the copy of Mongoose. The classes of the driver have private members, so
+// TypeScript does not accept a class of one copy where it expects the class of another copy. The classes of all copies
+// fit these types.
 
 /** A document as the driver sends or returns it. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in the driver's own `Document`
@@ -69,20 +70,20 @@ export interface DriverClientOptions {
   readonly socketTimeoutMS?: number | undefined;
 }
 
-/** What the driver reports when it learns something about the servers. */
+/** The event in which the driver reports that it has learned something about the servers. */
 export interface DriverTopologyChange {
   readonly previousDescription: DriverTopology;
   readonly newDescription: DriverTopology;
 }
 
-/** What the driver knows about the servers. */
+/** The driver's knowledge of all servers. */
 export interface DriverTopology {
   readonly type: string;
   readonly servers: ReadonlyMap<string, DriverServer>;
   readonly compatibilityError?: string | undefined;
 }
 
-/** What the driver knows about one server. */
+/** The driver's knowledge of one server. */
 export interface DriverServer {
   readonly type: string;
   readonly address: string;

@@ -25,13 +25,10 @@ import { LeaseMonitor } from './lease/holding/lease-monitor.js';
 import { Poller } from './lease/waiting/poller.js';
 import { ReleaseQueue } from './lease/holding/release-queue.js';
 import { WaitingRoom } from './lease/waiting/waiting-room.js';
+import type { UnmatchedWakeups } from './lease/waiting/waiting-room.js';
 import type { Settings } from './options/provider-options.js';
 import { Requester } from './primitives/requester.js';
-import { electionSeats } from './protocol/kinds/election-seats.js';
-import { mutexSeats } from './protocol/kinds/mutex-seats.js';
-import { readerWriterSeats } from './protocol/kinds/reader-writer-seats.js';
-import type { SeatRules } from './protocol/seats.js';
-import { semaphoreSeats } from './protocol/kinds/semaphore-seats.js';
+import { KINDS, KINDS_BY_LEASE_FIELDS } from './protocol/kinds/lock-kinds.js';
 import type { LockSnapshot } from './protocol/replies/snapshot.js';
 import { Combiner } from './store/updates/combiner.js';
 import type { Answer } from './store/updates/combiner.js';
@@ -41,14 +38,6 @@ import type { Outcome } from './store/outcome.js';
 import { PurgeIndex } from './store/purge-index.js';
 import { WakeStream } from './store/streams/wake-stream.js';
 import { surroundingsOf } from './surroundings.js';
-
-const KINDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats, electionSeats];
-
-/**
- * The kinds whose leases are in different fields, so that a read finds each lease once. The election is left out: the
- * lease of its leader is in the field of a mutex.
- */
-const KINDS_BY_LEASE_FIELDS: readonly SeatRules[] = [mutexSeats, readerWriterSeats, semaphoreSeats];
 
 /** Something that ends with its provider. */
 export interface Attachment {
@@ -63,14 +52,14 @@ export class Engine {
   readonly requester: Requester;
   readonly inspector: Inspector;
   readonly elections: Elections;
-  /** What observers are told of the work of this engine. */
+  /** Tells observers what this engine does. */
   readonly observation: Observation;
   /**
    * The claims in flight, each for one fire of a node-cron task. `close` awaits them for at most `drainMs`: only this
    * process can run a fire that it claimed.
    */
   readonly fireClaims: Set<Promise<boolean>> = new Set<Promise<boolean>>();
-  /** What other entry points of the package have opened on this provider. `close` ends it and awaits its end. */
+  /** The parts that other entry points of the package have opened on this provider. `close` closes them. */
   readonly attached: Set<Attachment> = new Set<Attachment>();
   /** Aborts when the drain of `close` is over: everything has ended, or `drainMs` has passed. */
   readonly drained: AbortController = new AbortController();
@@ -109,19 +98,20 @@ export class Engine {
     this.#clock = clock;
     const processId = process ?? `${processName}:${clock.chance.hex(8)}`;
     this.processId = processId;
-    // Each request in flight listens to the first signal, and each claim of a fire to the second. So a large number of
-    // listeners is no leak.
+    // Requests in flight listen to the first signal, and claims of fires to the second. So a large number of listeners
+    // is no leak.
     setMaxListeners(0, this.#closing.signal, this.drained.signal);
     const { settings } = this;
-    this.#collection = new LockCollection(db, settings, clock, report);
-    this.#purgeIndex = new PurgeIndex(this.#collection, clock, report);
-    const committer = new Committer(this.#collection, clock);
+    const collection = new LockCollection(db, settings, clock, report);
+    this.#collection = collection;
+    this.#purgeIndex = new PurgeIndex(collection, clock, report);
+    const committer = new Committer(collection, clock);
     const observation = new Observation(isOfStore);
     this.observation = observation;
     const onAnswer = (name: string, answer: Answer, sentAt: Moment): void => {
       this.#room.answered(name, answer, sentAt);
     };
-    const combiner = new Combiner(this.#collection, committer, processId, clock, onAnswer, observation);
+    const combiner = new Combiner(collection, committer, processId, clock, onAnswer, observation);
     this.#releases = new ReleaseQueue(combiner, clock);
     const extender = new LeaseExtender(committer, processId, report, observation, clock);
     this.#monitor = new LeaseMonitor(extender, settings, clock);
@@ -134,58 +124,18 @@ export class Engine {
       this.#releases,
       db.databaseName,
     );
-    this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, {
-      onUnclaimed: (name, seats, id, leaseMs) =>
-        void this.#releases.giveBack({ name, seats, id, untilMs: clock.nowMs() + leaseMs }),
-      onAskedToConfirm: (id) => void this.#holds.confirmLease(id),
-      onOthersWait: (name) => {
-        this.#seatCache.othersWait(name);
-      },
-      onGap: () => {
-        this.#keeperWatch.onGap();
-      },
-      onCollectionGone: () => {
-        this.#holds.confirmAll();
-      },
-    });
-    this.#keeperWatch = new KeeperWatch({
-      ...{ clock, process: processId, wakeIdleMs: settings.wakeIdleMs, collection: this.#collection },
-      gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
-      isPolling: () => this.#wakeStream.isPolling,
-      listen: (isListening) => {
-        this.#room.keeping(isListening);
-      },
-      confirm: (id) => void this.#holds.confirmLease(id),
-    });
-    this.#seatCache = new SeatCache(
-      {
-        process: processId,
-        clock,
-        report,
-        closing: this.#closing.signal,
-        gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
-        returnIdle: (idle) => {
-          this.#holds.returnIdle(idle);
-        },
-      },
-      this.#keeperWatch,
-    );
-    this.#poller = new Poller(
-      this.#collection,
-      KINDS_BY_LEASE_FIELDS,
-      processId,
-      settings,
-      clock,
-      this.#room,
-    );
+    this.#room = new WaitingRoom(combiner, processId, settings.wakeIdleMs, clock, this.#unmatchedWakeups());
+    this.#keeperWatch = this.#newKeeperWatch();
+    this.#seatCache = this.#newSeatCache(report);
+    this.#poller = new Poller(collection, KINDS_BY_LEASE_FIELDS, processId, settings, clock, this.#room);
     this.#wakeStream = new WakeStream(
-      { collection: this.#collection, settings, clock, report },
+      { collection, settings, clock, report },
       processId,
       this.#room,
       observation,
     );
-    this.#room.wakeBy(this.#wakeStream, this.#poller);
-    this.inspector = new Inspector(this.#collection, combiner, KINDS, report, this.#displayName);
+    this.#room.connect(this.#wakeStream, this.#poller);
+    this.inspector = new Inspector(collection, combiner, KINDS, report, this.#displayName);
     this.requester = new Requester(
       {
         settings,
@@ -193,7 +143,7 @@ export class Engine {
         clock,
         report,
         observation,
-        collection: this.#collection,
+        collection,
         combiner,
         room: this.#room,
         releases: this.#releases,
@@ -212,13 +162,57 @@ export class Engine {
     this.observing = observerSettings(db, settings, LEAST_POOL_TO_OBSERVE);
     this.overseeing = observerSettings(db, settings, LEAST_POOL_TO_OVERSEE);
     const { observing } = this;
-    const leaderWatch = new LeaderWatch(this.#collection, observing, clock, report, this.#closing.signal);
+    const leaderWatch = new LeaderWatch(collection, observing, clock, report, this.#closing.signal);
     this.elections = {
       requester: this.requester,
       leaderWatch,
       started: new Set(),
       leftBehind: new Set(),
     };
+  }
+
+  /** What happens with wake-ups that match no wait. */
+  #unmatchedWakeups(): UnmatchedWakeups {
+    return {
+      onUnclaimed: (name, rules, id, leaseMs) =>
+        void this.#releases.giveBack({ name, rules, id, untilMs: this.#clock.nowMs() + leaseMs }),
+      onAskedToConfirm: (id) => void this.#holds.confirmLease(id),
+      onOthersWait: (name) => {
+        this.#seatCache.othersWait(name);
+      },
+      onGap: () => {
+        this.#keeperWatch.onGap();
+      },
+      onCollectionGone: () => {
+        this.#holds.confirmAll();
+      },
+    };
+  }
+
+  #newKeeperWatch(): KeeperWatch {
+    return new KeeperWatch({
+      ...{ clock: this.#clock, process: this.processId, collection: this.#collection },
+      wakeIdleMs: this.settings.wakeIdleMs,
+      gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
+      isPolling: () => this.#wakeStream.isPolling,
+      listen: (isListening) => {
+        this.#room.setKeeperNear(isListening);
+      },
+      confirm: (id) => void this.#holds.confirmLease(id),
+    });
+  }
+
+  #newSeatCache(report: Report): SeatCache {
+    return new SeatCache(
+      {
+        ...{ process: this.processId, clock: this.#clock, report, closing: this.#closing.signal },
+        gaplessSinceMs: () => this.#wakeStream.gaplessSinceMs,
+        returnIdle: (idle) => {
+          this.#holds.returnIdle(idle);
+        },
+      },
+      this.#keeperWatch,
+    );
   }
 
   /** The name of this provider for other processes: its label, if it has one, and its process id. */
@@ -237,7 +231,7 @@ export class Engine {
     return await this.inspector.inspect(name);
   }
 
-  /** What the parts of the provider know of themselves and of the store. Sends nothing. */
+  /** Judges the provider by what its parts know. Sends nothing. */
   health(): LockProviderHealth {
     const { answers } = this.#collection;
     const nowMs = this.#clock.nowMs();

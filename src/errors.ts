@@ -70,7 +70,7 @@ export class AcquireTimeoutError extends LeaseholdError {
  * `assertHeld` also names this cause while the hold is doubtful, although the server may still confirm the hold.
  * `evicted`: the seat was found empty or taken. `document-missing`: the lock document is gone. `provider-closed`: the
  * provider was closed. `released`: the handle was used after its release, or the leader has ended its term. `revoked`:
- * `revoke` took the hold away; the message says which provider revoked the hold, and why, as far as that is known.
+ * a revocation ended the hold; the message says which provider revoked the hold, and why, as far as that is known.
  */
 export type LossCause =
   'expired' | 'evicted' | 'document-missing' | 'provider-closed' | 'released' | 'revoked';
@@ -118,7 +118,7 @@ export class LockKindMismatchError extends LeaseholdError {
 
   /** @internal */
   constructor(lockName: string, expected: LockKind, actual: LockKind) {
-    super(lockName, `Lock ${quoted(lockName)} is in use as a ${actual} and was asked for as a ${expected}`);
+    super(lockName, `Lock ${quoted(lockName)} is in use with the kind ${actual}, not ${expected}`);
     this.expected = expected;
     this.actual = actual;
   }
@@ -231,9 +231,9 @@ export class ProviderClosedError extends LeaseholdError {
 }
 
 /**
- * The store or the driver refused a command, or the command failed or had no answer in time. If `outcomeKnown` is false,
- * the command may have been applied. The library then removes in the background what a request for a lock may have left
- * in the store, and nothing of the request lasts longer than one lease.
+ * The store or the driver refused a command, or the command failed or had no answer in time. If `outcomeKnown` is
+ * false, the command may have been applied. The library then removes in the background what a request for a lock may
+ * have left in the store, and nothing of the request lasts longer than one lease.
  */
 export class StoreUnavailableError extends LeaseholdError {
   /** @internal */
@@ -267,35 +267,6 @@ export class UnsupportedServerError extends LeaseholdError {
   /** @internal */
   constructor(lockName: string | null, detail: string, cause?: unknown) {
     super(lockName, shortened(detail), cause === undefined ? undefined : { cause });
-  }
-}
-
-/**
- * The resource has seen a newer token than the token of this hold: a later hold of the lock has written, or this hold
- * has changed its mode and has written since. The failed call wrote nothing. Data that was read under this hold may be
- * out of date.
- */
-export class StaleTokenError extends LeaseholdError {
-  /** @internal */
-  static override readonly codeOfAll = 'STALE_TOKEN';
-
-  /** Always `STALE_TOKEN`. */
-  readonly code = 'STALE_TOKEN';
-
-  /** The token of this hold at the time of the comparison. */
-  readonly token: number;
-
-  /** The newer token that is stored with the resource. */
-  readonly storedToken: number;
-
-  /** @internal */
-  constructor(lockName: string, token: number, storedToken: number) {
-    super(
-      lockName,
-      `Token ${String(token)} of lock ${quoted(lockName)} is out of date: the resource has seen ${String(storedToken)}; nothing was written`,
-    );
-    this.token = token;
-    this.storedToken = storedToken;
   }
 }
 

@@ -12,7 +12,7 @@ export interface AttemptEvent {
   /** The kind of the lock. */
   readonly kind: LockKind;
   /**
-   * The attempt id. It stays the same from the queue to the release, unless the place lapses or the grant comes too
+   * The attempt id. A request has one id from the queue to the release, unless its place is lost or its grant comes too
    * late: the request then goes on under a new id. All holds of one kept seat have the same id. A `timeout` event may
    * have a fresh id that names no stored attempt, for example if the request was never sent to a store.
    */
@@ -68,7 +68,7 @@ export interface LostEvent extends AttemptEvent {
   readonly why: LossCause;
 }
 
-/** A handle was garbage-collected without a release. The library gives the lock back. */
+/** A handle was garbage-collected without a release. The library releases its hold. */
 export interface AbandonedEvent extends AttemptEvent {
   /** The token of the hold. */
   readonly fencingToken: number;
@@ -114,24 +114,24 @@ export interface WakeupsEvent {
 }
 
 /**
- * A command to the store failed or was not answered, or `list` found a corrupt document. The library continues by
- * itself.
+ * A command to the store failed or was not answered, a change stream failed, or `list` found a corrupt document. The
+ * library continues by itself.
  */
 export interface StoreErrorEvent {
-  /** The lock that the command was about; `null` for a command that may be about several locks or about none. */
+  /** The lock that the failure is about; `null` if the failure may be about several locks or about none. */
   readonly lockName: string | null;
   /**
    * What the library was doing: `transition`, `extension`, `read`, `list` (which found a corrupt document), `index`,
    * `stream` or `hello` (the handshake).
    */
   readonly during: string;
-  /** What went wrong: an error of this library, of the driver or of the server, possibly shortened. */
+  /** The failure: an error of this library, of the driver or of the server, possibly shortened. */
   readonly error: unknown;
 }
 
 /** The index for purging could not be created. Locks work without it, but unused documents stay. */
 export interface IndexErrorEvent {
-  /** What went wrong: an error of this library, of the driver or of the server, possibly shortened. */
+  /** The failure: an error of this library, of the driver or of the server, possibly shortened. */
   readonly error: unknown;
 }
 
@@ -149,7 +149,7 @@ export interface LockProviderEvents {
   released: [ReleasedEvent];
   /** A hold was lost. */
   lost: [LostEvent];
-  /** A handle was garbage-collected without a release, and the library gives the lock back. */
+  /** A handle was garbage-collected without a release, and the library releases its hold. */
   abandoned: [AbandonedEvent];
   /** A request or an upgrade timed out after it had waited. A single try reports no timeout. */
   timeout: [TimeoutEvent];
@@ -157,7 +157,7 @@ export interface LockProviderEvents {
   releaseRequested: [ReleaseRequestedEvent];
   /** The provider has decided how waiters learn of their grants, or has changed that decision. */
   wakeups: [WakeupsEvent];
-  /** A command to the store failed or was not answered, or `list` found a corrupt document. */
+  /** A command to the store failed or was not answered, a change stream failed, or `list` found a corrupt document. */
   storeError: [StoreErrorEvent];
   /** The index for purging could not be created. */
   indexError: [IndexErrorEvent];

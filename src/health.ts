@@ -1,7 +1,7 @@
 import { seconds } from './error-text.js';
 import type { Wakeups } from './options/provider-options.js';
 
-/** What a provider knows about itself at this moment, for probes and dashboards. */
+/** The state of a provider at this moment, as far as the provider knows it: for probes and dashboards. */
 export interface LockProviderHealth {
   /**
    * False in these cases: the provider is closing or closed; the store was asked and has not answered for longer than
@@ -21,9 +21,9 @@ export interface LockProviderHealth {
   readonly answeredMsAgo: number | null;
   /**
    * The smallest share that any lease of the process has left, 0 to 1; `null` if there is no lease. Revoked leases and
-   * the clock allowance do not count. The share of a lease is 1 right after an extension, and above 0.6 while
-   * extensions are answered in time (with the default `clockAllowanceMs`). It may be a third until the first extension
-   * of a hold that had to wait. It is 0 while a hold is doubtful.
+   * the clock allowance do not count. The share of a lease is about 1 right after an extension, and above 0.6 while
+   * extensions are answered in time (with the default `clockAllowanceMs`). A new hold may begin with a third of its
+   * lease, and is then extended at once. The share is 0 while a hold is doubtful.
    */
   readonly leastLeaseShare: number | null;
   /** How many change streams are open; the stream of a dashboard is not counted. */
@@ -34,16 +34,16 @@ export interface LockProviderHealth {
   readonly waiting: number;
 }
 
-/** What the parts of a provider tell of themselves. */
+/** The facts from which `judge` makes the health of a provider. */
 export interface Vitals extends Omit<LockProviderHealth, 'healthy' | 'reasons'> {
   readonly isClosing: boolean;
-  /** For how long commands have got no answer; `undefined` if none has failed lately, or an answer has followed. */
+  /** The present silence of the store; `undefined` if no command has failed lately, or an answer has followed. */
   readonly silence: Silence | undefined;
   /** The last refusal of the driver, if no answer has followed it. */
   readonly refusal: { readonly error: unknown } | undefined;
 }
 
-/** The store was asked, and does not answer. */
+/** The store was asked and has not answered. */
 export interface Silence {
   readonly forMs: number;
   /** Why the store does not answer, as far as the driver knows. */
@@ -51,8 +51,8 @@ export interface Silence {
 }
 
 /**
- * If a smaller share of a lease is left, the provider is not healthy. The share is below a third, because a hold may
- * begin with a third of its lease left. Such a hold is extended at once.
+ * If a smaller share of a lease is left, the provider is not healthy. This bound is below a third, because a healthy
+ * hold may begin with a third of its lease left. Such a hold is extended at once.
  */
 const LEAST_SHARE = 1 / 4;
 

@@ -24,7 +24,6 @@ export {
   ProviderClosedError,
   QueueFullError,
   SemaphoreLimitMismatchError,
-  StaleTokenError,
   StoreUnavailableError,
   UnsupportedServerError,
 } from './errors.js';
@@ -51,6 +50,7 @@ export { fencedTransaction } from './fencing/fenced-transaction.js';
 export type { FencedTransactionOptions } from './fencing/fenced-transaction.js';
 export { fencedUpdateOne } from './fencing/fenced-update.js';
 export type { FencedUpdateOptions } from './fencing/fenced-update.js';
+export { StaleTokenError } from './fencing/stale-token-error.js';
 export type { Hold, LockHandle } from './lease/holding/lock-handle.js';
 export type { PermitHandle } from './lease/holding/permit-handle.js';
 export type { ReaderWriterHandle } from './lease/mode-change/reader-writer-handle.js';

@@ -15,8 +15,8 @@ type AnyListener = (this: unknown, ...args: unknown[]) => unknown;
  * An EventEmitter whose listeners cannot harm each other or the emitter. eventemitter3 calls listeners in a plain loop,
  * so a listener that throws would stop the other listeners and the code that emits. Here the error of a listener
  * becomes a process warning. Some events that report failures, such as `lost`, also become a process warning if they
- * have no listener: at most one a minute for each event, none for an expected failure, and none after the provider that
- * emits the event is closed. The durations in events are rounded down to whole milliseconds.
+ * have no listener: at most one a minute for each event, and none for an expected failure. The events of a closed
+ * provider cause no such warning. The durations in events are rounded down to whole milliseconds.
  */
 export class IsolatedEmitter<Events extends object> extends EventEmitter<Events> {
   // The wrapper of each listener for each event, so that `off` finds what `on` registered.
@@ -39,7 +39,7 @@ export class IsolatedEmitter<Events extends object> extends EventEmitter<Events>
     return {};
   }
 
-  /** @internal What `util.inspect` shows: the facts of `toJSON`, under the name of the class. */
+  /** @internal Makes `util.inspect` show the facts of `toJSON`, under the name of the class. */
   [inspect.custom](): object {
     return portrait(this.constructor.name, this.toJSON());
   }

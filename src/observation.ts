@@ -44,8 +44,8 @@ export const holdEndOf = (why: LossCause): HoldEnd => {
 };
 
 /**
- * What one provider tells of its work: to its observers, and to the subscribers of the diagnostics channels. The core
- * asks `isOn` (for extensions, `hearsExtensions`) before it makes an object for observers, so that an unobserved
+ * Tells the observers of one provider, and the subscribers of the diagnostics channels, what the provider does. The
+ * core asks `isOn` (for extensions, `hearsExtensions`) before it makes an object for observers, so that an unobserved
  * provider makes none.
  */
 export class Observation {
@@ -78,7 +78,7 @@ export class Observation {
 
   /**
    * Whether requests store the trace context of their holds, and the transitions of this provider copy it into the
-   * leases.
+   * leases and, at a departure, into `wake`.
    */
   get keepsTraces(): boolean {
     return !this.#isOfStore && this.#observers.length > 0;
@@ -129,7 +129,7 @@ export class Observation {
     this.#tell((observer) => observer.acquireEnded?.(acquire));
   }
 
-  /** Called when the caller gets its hold. No effect if the hold is over: observers have heard of its end. */
+  /** Called when the caller gets its hold. No effect if the hold is over: then observers hear `holdMissed` instead. */
   holdStarted(hold: GrantedHold, acquire: ObservedAcquire): void {
     if (hold.checkEnd() !== undefined) return;
     const { lockName, kind, mode } = acquire;
@@ -260,12 +260,12 @@ function resultOf(error: unknown, { isTry, signal }: FailedCall): AcquireResult 
   return signal?.aborted === true && error === signal.reason ? 'aborted' : 'error';
 }
 
-/** What can be observed of a provider. */
+/** The part of a provider that telemetry works with. */
 export interface Observable {
   readonly clock: Clock;
   /** Adds an observer. Returns a function that removes it. */
   observe(observer: Observer): () => void;
-  /** How many change streams are open. */
+  /** How many change streams are open; the stream of a dashboard is not counted. */
   streams(): number;
 }
 

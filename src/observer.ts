@@ -1,6 +1,6 @@
-// What the core tells of its work, for telemetry. The core begins to make these objects only while somebody observes
-// its provider (`Observation.isOn`; for extensions, `hearsExtensions`). The object of an acquire or a hold is the same
-// at its beginning and at its end.
+// The objects by which the core describes its work to observers, such as telemetry. The core begins to make these
+// objects only while something observes the provider (`Observation.isOn`; for extensions, `hearsExtensions`). One
+// object describes an acquire from its beginning to its end, and one object describes a hold in the same way.
 
 import type { LossCause } from './errors.js';
 import type { LockKind, Mode } from './protocol/lock-document.js';
@@ -8,8 +8,8 @@ import type { LockKind, Mode } from './protocol/lock-document.js';
 /**
  * How a call of acquire ended.
  *
- * - `busy`: a call that does not wait found the lock taken, or `tryAcquire` gave `null`.
- * - `timeout`: the time of `acquire` was up.
+ * - `busy`: `tryAcquire` resolved with `null`, or an `acquire` with `timeoutMs` 0 found the lock busy.
+ * - `timeout`: the time of any other `acquire` was up.
  * - `aborted`: the signal of the caller aborted.
  * - `error`: any other error.
  */
@@ -33,10 +33,16 @@ export type HoldEnd = 'release' | 'loss' | 'closing';
  */
 export type HeardBy = 'event' | 'look' | 'poll';
 
-export interface Heard {
-  readonly by: HeardBy;
+/** What a process learned about a grant. */
+export interface GrantNews {
   /** When the server granted the seat, by the server's clock, in ms; `undefined` if the process was not told. */
   readonly grantedAtMs: number | undefined;
+  /** The `traceparent` of each lease that the update of the grant gave back; empty if the process was not told. */
+  readonly handedBy: readonly string[];
+}
+
+export interface Heard extends GrantNews {
+  readonly by: HeardBy;
 }
 
 export interface ObservedLock {
@@ -60,8 +66,9 @@ export interface ObservedAcquire extends ObservedLock {
   /** The time from the grant, by the server's clock, until this process heard of it, in ms. */
   handoverMs: number | undefined;
   /**
-   * The `traceparent` of each hold that handed over: of the holds that the store showed when this request was at the
-   * head of the queue, or of the last hold of the kept seat.
+   * The `traceparent` of each hold that handed over, as far as the process knows: the holds that the update of the
+   * grant gave back, and those in the last answer before the grant, if that answer showed this request at the head of
+   * the queue; for a kept seat, its last hold.
    */
   handedBy: readonly string[];
   result: AcquireResult | undefined;
@@ -97,7 +104,8 @@ export interface ObservedExtension {
   readonly durationMs: number;
   /**
    * For each lease: the lock, and the share of the lease that was left when the answer came, 0 to 1. The share does
-   * not count the clock allowance. Leases that were given up meanwhile, or are being revoked, are left out.
+   * not count the clock allowance. Left out are leases that were given up meanwhile, and those whose revocation an
+   * earlier answer has shown.
    */
   readonly leases: readonly { readonly lockName: string; readonly leftShare: number }[];
 }
@@ -117,7 +125,7 @@ export interface ObservedRun {
   readonly fencingToken: number;
 }
 
-/** What one observer does around one run of a job. */
+/** One observer's work around one run of a job. */
 export interface RunScope {
   /** Calls `work` once, at once, and returns its result. */
   within<T>(work: () => T): T;

@@ -1,6 +1,6 @@
 /**
- * What `util.inspect` shows for an object: these facts, under this class name. Node prints the result like any other
- * object, with the depth, colours and line breaks that the caller of `inspect` chose.
+ * Makes an object for `util.inspect` to show: these facts, under this class name. Node prints the object with the
+ * depth, colours and line breaks that the caller of `inspect` chose.
  */
 export function portrait(className: string, facts: object): object {
   const Shown = { [className]: class extends Object {} }[className] ?? Object;

@@ -1,8 +1,8 @@
 import { wrongType } from './options/checks.js';
 
 /**
- * One part of each provider, for the other entry points of the package, such as `leasehold/opentelemetry`. The public
- * API does not show the part. If a program has loaded two copies of the library, each copy finds only the parts of its
+ * Finds one part of a provider for the other entry points of the package, such as `leasehold/opentelemetry`. The public
+ * API does not show that part. If a program has loaded two copies of the library, each copy finds only the parts of its
  * own providers.
  */
 export class ProviderParts<T> {

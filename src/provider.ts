@@ -21,22 +21,14 @@ import type { ListFilter, RevokeOptions } from './options/admin-options.js';
 import { parseName } from './options/checks.js';
 import { parseProviderOptions } from './options/provider-options.js';
 import type { LockProviderOptions } from './options/provider-options.js';
-import {
-  parseLimit,
-  parsePrimitiveOptions,
-  parseSemaphoreOptions,
-  refusePasses,
-} from './options/request-options.js';
 import type { AcquireOptions, PrimitiveOptions, SemaphoreOptions } from './options/request-options.js';
 import { acquireAll } from './primitives/all-or-nothing.js';
+import { LockFactory } from './primitives/lock-factory.js';
 import type { LockRequest } from './primitives/lock-request.js';
 import type { CompositeHandle } from './primitives/composite-handle.js';
-import { MutexFace } from './primitives/mutex.js';
 import type { Mutex } from './primitives/mutex.js';
-import { ReaderWriterLockFace } from './primitives/reader-writer-lock.js';
 import type { ReaderWriterLock } from './primitives/reader-writer-lock.js';
 import { nullAtTimeout } from './primitives/requester.js';
-import { SemaphoreFace } from './primitives/semaphore.js';
 import type { Semaphore } from './primitives/semaphore.js';
 import { WebLocksFace } from './primitives/web-locks.js';
 import type { WebLocks } from './primitives/web-locks.js';
@@ -63,6 +55,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /** `host:pid:random`, stored with every lease and waiter of this provider. */
   readonly processId: string;
   readonly #engine: Engine;
+  readonly #factory: LockFactory;
   #closed: Promise<void> | undefined;
 
   /**
@@ -78,6 +71,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     this.processId = this.#engine.processId;
     keepEngine(this, this.#engine);
     const { observation, requester } = this.#engine;
+    this.#factory = new LockFactory(requester);
     keepObservable(this, {
       clock: requester.context.clock,
       observe: (observer) => observation.add(observer),
@@ -93,38 +87,28 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    *   one of the two errors for a wrong option.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
-    const { requester, settings } = this.#engine;
-    const checkedName = parseName(name);
-    const { terms, keeping } = parsePrimitiveOptions(settings, 'createMutex', options);
-    return new MutexFace(requester, checkedName, terms, keeping);
+    return this.#factory.mutex(name, options);
   }
 
   /**
    * Creates a reader-writer lock object of this name. Sends nothing. All objects of one name are the same lock. With
-   * `keepMs`, the readers of this provider share one read, until a request or an upgrade has to wait.
+   * `keepMs`, the readers of this provider share one seat, until a request or an upgrade has to wait.
    *
    * @throws As `createMutex`.
    */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
-    const { requester, settings } = this.#engine;
-    const checkedName = parseName(name);
-    const { terms, keeping } = parsePrimitiveOptions(settings, 'createReaderWriterLock', options);
-    refusePasses(keeping, 'a reader-writer lock, whose kept reads never pass a writer');
-    return new ReaderWriterLockFace(requester, checkedName, terms, keeping);
+    return this.#factory.readerWriterLock(name, options);
   }
 
   /**
    * Creates a semaphore object of this name. Sends nothing. All objects of one name are the same semaphore.
    *
-   * @param limit - The number of permits: 1 to 2^31 − 1. The limit is stored with the lock at the first use; afterwards
+   * @param limit - The number of permits: 1 to 2^31 − 1. The limit is stored with the lock at the first use. Afterwards
    *   the stored limit counts (see {@link SemaphoreOptions}).
    * @throws As `createMutex`; `TypeError` or `RangeError` for a wrong limit.
    */
   createSemaphore(name: string, limit: number, options?: SemaphoreOptions): Semaphore {
-    const { requester, settings } = this.#engine;
-    const checkedName = parseName(name);
-    const parsed = parseSemaphoreOptions(settings, 'createSemaphore', options);
-    return new SemaphoreFace(requester, checkedName, parseLimit(limit), parsed);
+    return this.#factory.semaphore(name, limit, options);
   }
 
   /**
@@ -135,11 +119,9 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
    */
   createLeaderElection(name: string, options?: LeaderElectionOptions): LeaderElection {
     const { elections, settings } = this.#engine;
-    return new LeaderElection(
-      elections,
-      parseName(name),
-      parseElectionOptions(settings, this.processId, options),
-    );
+    const checkedName = parseName(name);
+    const parsed = parseElectionOptions(settings, this.processId, options);
+    return new LeaderElection(elections, checkedName, parsed);
   }
 
   /**
@@ -236,8 +218,8 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
   /**
    * Asks the holders of a lock to release it. The signal `releaseRequested` of each hold aborts with an error that says
    * which provider revoked the hold, and why. The leases are not extended any more, so each seat becomes free at its
-   * release or at its expiry. If the provider of a holder has its change stream open, the holder learns of the
-   * revocation at once. Any other holder learns of the revocation at its next extension at the latest: within
+   * release or at its expiry. If the provider of a holder has its change stream open, the stream tells the holder of
+   * the revocation. Any other holder learns of the revocation at its next extension at the latest: within
    * `extendEveryMs`, a third of a lease by default.
    *
    * With `force` the seats are emptied at once. The old holders learn of the revocation in the same way, and until then
@@ -262,7 +244,7 @@ export class LockProvider extends IsolatedEmitter<LockProviderEvents> implements
     return new WebLocksFace(this.#engine.requester, this);
   }
 
-  /** What this provider knows about itself and the store at this moment. Sends nothing and never throws. */
+  /** Returns the present health of this provider, as far as the provider knows. Sends nothing and never throws. */
   health(): LockProviderHealth {
     return this.#engine.health();
   }

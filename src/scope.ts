@@ -21,12 +21,12 @@ export type Stop =
 
 export interface ScopeListener {
   /**
-   * Called when the caller aborts or the provider closes. `errorOf` creates the error. If possible, call `errorOf` in a
-   * function that the caller awaits, so that the stack leads to the caller.
+   * Called when the caller aborts or the provider closes. `errorOf` returns the error of the call. If possible, call
+   * `errorOf` in a function that the caller awaits, so that the stack of a new error leads to the caller.
    */
   readonly aborted: (errorOf: () => unknown) => void;
   /**
-   * Called when the time is up. This is no error yet: the call may have to ask the server whether the grant came first.
+   * Called when the time is up. The call need not fail yet: it may ask the server whether the grant came first.
    */
   readonly timeUp: () => void;
 }
@@ -38,7 +38,7 @@ export function throwIfOver(lockName: string, closing: AbortSignal, signal: Abor
 }
 
 /**
- * The scope of one call: the caller's signal, the closing of the provider, and the time to wait, in one place.
+ * The limits of one call: the caller's signal, the closing of the provider, and the time to wait.
  *
  * The timer of a scope does not keep the process alive. A call that waits must use `keepAlive`.
  */
@@ -50,10 +50,10 @@ export class Scope {
   readonly #tryMs: number;
 
   /**
-   * @param tryMs - How long a try (`timeoutMs` 0) waits for a silent store, in ms. A call with a longer `timeoutMs`
-   *   waits for the store until that timeout.
+   * @param tryMs - The time, in ms, after which a try (`timeoutMs` 0) ends although the store is silent. A call with a
+   *   longer `timeoutMs` ends after that timeout.
    */
-  constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits, tryMs = 0) {
+  constructor(lockName: string, clock: Clock, closing: AbortSignal, limits: CallLimits, tryMs: number) {
     this.#lockName = lockName;
     this.#clock = clock;
     this.#closing = closing;
@@ -66,7 +66,7 @@ export class Scope {
   }
 
   /**
-   * Begins to listen. An earlier abort is not reported: call `throwIfOver` first.
+   * Begins to listen. An abort or a close before this call is not reported: call `throwIfOver` first.
    *
    * @returns A function that unsubscribes. A signal may outlive many calls, and must not keep their listeners.
    */

@@ -19,7 +19,7 @@ export type FailureWarnings<Events extends object> = {
 
 const PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/operations.md#warnings';
 
-/** The least time between two warnings with one `OneAMinute`, so that a repeated failure does not flood the log. */
+/** The least time between two warnings that one `OneAMinute` allows: a repeated failure must not flood the log. */
 const ONE_A_MINUTE_MS = 60_000;
 
 /** Lets one failure a minute cause a warning, and counts the others. */

@@ -9,8 +9,8 @@ import type { Fields } from '../protocol/expressions.js';
 import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import { idsToldToLook } from '../protocol/wake.js';
 import type { StoredClaim } from '../protocol/jobs/job-claims.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
-import type { SeatRules } from '../protocol/seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
+import type { KindRules } from '../protocol/kind-rules.js';
 import { readSnapshot } from '../protocol/replies/snapshot.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Combiner } from '../store/updates/combiner.js';
@@ -48,7 +48,7 @@ const PAGE_SIZE = 100;
 export class Inspector {
   readonly #collection: LockCollection;
   readonly #combiner: Combiner;
-  readonly #kinds: readonly SeatRules[];
+  readonly #kinds: readonly KindRules[];
   readonly #report: Report;
   readonly #by: string;
   readonly #whole: Fields;
@@ -57,7 +57,7 @@ export class Inspector {
   constructor(
     collection: LockCollection,
     combiner: Combiner,
-    kinds: readonly SeatRules[],
+    kinds: readonly KindRules[],
     report: Report,
     by: string,
   ) {
@@ -130,7 +130,7 @@ export class Inspector {
     };
     try {
       const snapshot = this.#read(name, found);
-      const claims = snapshot.kind === electionSeats.kind ? document['claims'] : undefined;
+      const claims = snapshot.kind === electionRules.kind ? document['claims'] : undefined;
       return { name, asOf, snapshot, claims: (claims ?? []) as readonly StoredClaim[] };
     } catch (error) {
       if (!(error instanceof CorruptLockDocumentError)) throw error;
@@ -154,10 +154,10 @@ export class Inspector {
     // An id that has no lease in the snapshot is reported as gone, and no update is sent for it.
     const ids = id === undefined ? held : held.filter((each) => each === id);
     const absent = id !== undefined && ids.length === 0 ? [id] : [];
-    const seats = this.#kinds.find(({ kind }) => kind === snapshot?.kind);
-    if (seats === undefined || ids.length === 0) return { asked: [], gone: absent, evicted: [] };
+    const rules = this.#kinds.find(({ kind }) => kind === snapshot?.kind);
+    if (rules === undefined || ids.length === 0) return { asked: [], gone: absent, evicted: [] };
     const operation = { type: force ? 'evict' : 'ask', ids, by: this.#by, why } as const;
-    const outcome = await keepAlive(this.#combiner.submit(name, seats, operation).outcome);
+    const outcome = await keepAlive(this.#combiner.submit(name, rules, operation).outcome);
     if (outcome.type !== 'done') throw unavailable(name, isKnown(outcome), outcome.error);
     const named = idsToldToLook(outcome.value.wake);
     const told = ids.filter((each) => named.has(each));

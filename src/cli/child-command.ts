@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { isatty } from 'node:tty';
 
 import { codeOfSignal, CommandFailure, EXIT } from './exit-codes.js';
@@ -30,8 +31,8 @@ export interface ChildOptions {
  */
 export class ChildCommand {
   /**
-   * Resolves with the exit code when the command has ended. After `stop`, it also waits for the end of the process
-   * group that the command led, for at most `killAfterMs` + `ZOMBIE_MS`.
+   * Resolves with the exit code when the command has ended. If `stop` was called before, and the command led a process
+   * group, the promise also waits for the end of the group, for at most `killAfterMs` + `ZOMBIE_MS`.
    */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
@@ -43,10 +44,11 @@ export class ChildCommand {
     this.#process = child;
     this.#leadsGroup = leadsGroup;
     this.#killAfterMs = killAfterMs;
-    // Node.js emits `error` for a signal that this process may not send, because the command runs as another user, for
-    // example by sudo.
+    // Node.js emits `error` if this process may not send a signal to the command, because the command runs as another
+    // user, for example by sudo. Without a listener, the event would be thrown.
     child.on('error', () => undefined);
-    // If an error ends this process, nobody can end the command later. So the command is killed at the exit.
+    // If this process exits before the command has ended, for example after an uncaught error, no other process would
+    // end the command. So the command is killed at the exit.
     const kill = (): void => void this.#send('SIGKILL');
     process.on('exit', kill);
     this.ended = new Promise<number>((resolve) => {
@@ -61,35 +63,32 @@ export class ChildCommand {
     });
   }
 
-  /** @throws {@link CommandFailure} with 127 if the command is not found, with 126 if it cannot be executed. */
+  /** @throws {@link CommandFailure} with 127 if the command is not found, and with 126 if it cannot be executed. */
   static async start(
     [file = '', ...args]: readonly string[],
     { env, killAfterMs }: ChildOptions,
   ): Promise<ChildCommand> {
     const leadsGroup = ![0, 1, 2].some((descriptor) => isatty(descriptor));
-    const child = spawn(file, args, {
-      stdio: 'inherit',
-      env: { ...process.env, ...env },
-      detached: leadsGroup,
-    });
-    const command = new ChildCommand(child, leadsGroup, killAfterMs);
-    await new Promise<void>((resolve, reject) => {
-      child.once('spawn', resolve);
-      child.once('error', (error: NodeJS.ErrnoException) => {
-        const isMissing = error.code === 'ENOENT';
-        const what = isMissing ? 'command not found' : `cannot execute (${error.code ?? error.message})`;
-        const code = isMissing ? EXIT.notFound : EXIT.notExecutable;
-        reject(new CommandFailure(code, `${file}: ${what}`, { cause: error }));
+    try {
+      const child = spawn(file, args, {
+        stdio: 'inherit',
+        env: { ...process.env, ...env },
+        detached: leadsGroup,
       });
-    });
-    return command;
+      const command = new ChildCommand(child, leadsGroup, killAfterMs);
+      // Node.js reports some failed starts by the event `error`, and throws for others, for example for E2BIG.
+      await once(child, 'spawn');
+      return command;
+    } catch (error) {
+      throw startFailure(file, error as NodeJS.ErrnoException);
+    }
   }
 
   /** Passes on a signal that this process has caught. */
   pass(signal: NodeJS.Signals): void {
     const isFromTerminal = signal === 'SIGINT' || signal === 'SIGQUIT';
-    // With a terminal, these two signals are taken to come from it. The terminal sends them to the whole foreground
-    // group, so the command has the signal already.
+    // If there is a terminal, this class assumes that these two signals come from the terminal. The terminal sends them
+    // to the whole foreground group, so the command has the signal already.
     if (isFromTerminal && !this.#leadsGroup) return;
     if (signal === 'SIGTERM' || signal === 'SIGHUP') this.stop(signal);
     else this.#send(signal);
@@ -125,4 +124,24 @@ export class ChildCommand {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }
+}
+
+/**
+ * Refuses a command that cannot be started because it has no name.
+ *
+ * @throws {@link CommandFailure} with 64.
+ */
+export function requireName(command: readonly string[] | undefined): void {
+  if (command?.length === 0) throw new CommandFailure(EXIT.usage, 'no command after --');
+  if (command?.[0] === '') throw new CommandFailure(EXIT.usage, 'the command after -- is empty');
+}
+
+function startFailure(file: string, error: NodeJS.ErrnoException): Error {
+  // An argument of the user cannot cause a `TypeError`: `requireName` was called before.
+  if (error instanceof TypeError) return error;
+  if (error.code === 'ENOENT') {
+    return new CommandFailure(EXIT.notFound, `${file}: command not found`, { cause: error });
+  }
+  const what = `cannot execute (${error.code ?? error.message})`;
+  return new CommandFailure(EXIT.notExecutable, `${file}: ${what}`, { cause: error });
 }

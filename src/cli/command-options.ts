@@ -1,11 +1,11 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 
-import { leaseLength } from '../options/checks.js';
+import { leaseLength, shortText } from '../options/checks.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
 import { duration, positiveDuration } from './values.js';
 
-/** An option that the environment also sets: `--kill-after` by `LEASEHOLD_KILL_AFTER`. */
+/** Makes an option that a variable of the environment can also set: `--kill-after` by `LEASEHOLD_KILL_AFTER`. */
 export function option(flags: string, description: string): Option {
   const made = new Option(flags, description);
   return made.env(`LEASEHOLD_${made.name().replaceAll('-', '_').toUpperCase()}`);
@@ -41,6 +41,12 @@ export function refuseWithout(command: Command, name: string, needed: string): v
   throw new CommandFailure(EXIT.usage, `${shownName ?? name} needs ${needed}`);
 }
 
+/** @throws {@link CommandFailure} for more permits than the semaphore has. */
+export function refuseMorePermits(permits: number | undefined, limit: number): void {
+  if (permits === undefined || permits <= limit) return;
+  throw new CommandFailure(EXIT.usage, `--permits must be at most --limit, got ${permits} of ${limit}`);
+}
+
 export const commonOptions = (): readonly Option[] => [
   option('--uri <uri>', 'connection string; also by MONGODB_URI'),
   option('--db <name>', 'database; without it, the database that the URI names'),
@@ -62,3 +68,11 @@ export const timeoutOption = (description: string): Option =>
 
 export const everyOption = (): Option =>
   option('--every <duration>', 'time between two looks').argParser(positiveDuration).default(1_000, '1s');
+
+export const whyOption = (description: string): Option =>
+  option('--why <text>', description).argParser((text) => shortText('--why', text));
+
+export const valueOption = (): Option =>
+  option('--value <text>', 'a text that the leader publishes, for example its address').argParser((text) =>
+    shortText('--value', text),
+  );

@@ -1,4 +1,4 @@
-import type { Command, Option } from 'commander';
+import type { Argument, Command, Option } from 'commander';
 
 /** Prints a script that completes commands and options in a shell. */
 export function completion(shell: 'bash' | 'zsh', program: Command): number {
@@ -20,10 +20,25 @@ const optionsOf = (command: Command): readonly Option[] => command.options.filte
 const flagsOf = (options: readonly Option[]): readonly string[] =>
   options.flatMap(({ short, long }) => [short, long].filter((flag) => flag !== undefined));
 
+/** The words that an option or an argument takes, if it takes no others. */
+const choicesOf = ({ argChoices }: Option | Argument): readonly string[] => argChoices ?? [];
+
+/** The words that the first argument of a command takes, if it takes no others. */
+const firstWordsOf = (command: Command): readonly string[] =>
+  command.registeredArguments.slice(0, 1).flatMap(choicesOf);
+
+/** The options of all commands that take certain words, with those words. */
+const optionsWithChoices = (program: Command): readonly Option[] =>
+  program.commands.flatMap(optionsOf).filter((each) => choicesOf(each).length > 0);
+
 function bashScript(program: Command): string {
   const common = flagsOf(globalOptions(program));
   const cases = program.commands.map(
-    (command) => `    ${command.name()}) words="${[...flagsOf(optionsOf(command)), ...common].join(' ')}" ;;`,
+    (command) =>
+      `    ${command.name()}) words="${[...firstWordsOf(command), ...flagsOf(optionsOf(command)), ...common].join(' ')}" ;;`,
+  );
+  const values = optionsWithChoices(program).map(
+    (each) => `    ${flagsOf([each]).join('|')}) words="${choicesOf(each).join(' ')}" ;;`,
   );
   return `# Completion for bash: eval "$(leasehold completion bash)"
 _leasehold() {
@@ -38,6 +53,9 @@ _leasehold() {
     "") words="${[...namesOf(program), ...common].join(' ')}" ;;
 ${cases.join('\n')}
     help) words="${namesOf(program).join(' ')}" ;;
+  esac
+  case "\${COMP_WORDS[COMP_CWORD-1]}" in
+${values.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
 }
@@ -56,6 +74,12 @@ function zshScript(program: Command): string {
   const cases = program.commands.map(
     (command) => `    ${command.name()}) options=(${described(optionsOf(command))}) ;;`,
   );
+  const values = optionsWithChoices(program).map(
+    (each) => `    ${flagsOf([each]).join('|')}) compadd -- ${choicesOf(each).join(' ')}; return ;;`,
+  );
+  const firstWords = program.commands
+    .filter((command) => firstWordsOf(command).length > 0)
+    .map((command) => `    ${command.name()}) compadd -- ${firstWordsOf(command).join(' ')} ;;`);
   return `#compdef leasehold
 # Completion for zsh: save this as _leasehold in a folder of $fpath.
 _leasehold() {
@@ -69,6 +93,12 @@ _leasehold() {
       ${namesOf(program).join('|')}) [[ -n "$command" ]] || command="$each" ;;
     esac
   done
+  case "\${words[CURRENT-1]}" in
+${values.join('\n')}
+  esac
+  case "$command" in
+${firstWords.join('\n')}
+  esac
   case "$command" in
     "") _describe command commands ;;
 ${cases.join('\n')}

@@ -1,10 +1,17 @@
+import { createRequire } from 'node:module';
+
 import type { Db, MongoClient } from 'mongodb';
 
 import type { LockProvider } from '../index.js';
-import { CommandFailure, EXIT } from './exit-codes.js';
-import { rejectedBy } from './interruption.js';
+import { connectionFailure, hostsIn } from './connection-failure.js';
+import { Ending } from './ending.js';
+import { CommandFailure, EXIT, isOfArgument } from './exit-codes.js';
+import type { Interruption } from './interruption.js';
+import { orAborted } from './or-aborted.js';
 import { Output } from './output.js';
 import type { OutputOptions } from './output.js';
+import { StoreTrouble } from './store-trouble.js';
+import { TimeLimit } from './time-limit.js';
 
 /** The options of every command. */
 export interface CommonOptions extends OutputOptions {
@@ -16,25 +23,19 @@ export interface CommonOptions extends OutputOptions {
 const CONNECT_MS = 10_000;
 
 /**
- * A command always has at least this time for connecting, in ms, even if its own time is shorter. A healthy server
- * needs no longer.
+ * A command has at least this time for connecting, in ms, even if its own time is shorter. A healthy server usually
+ * needs less.
  */
 const LEAST_CONNECT_MS = 1_000;
 
-/** How much later than the driver the command gives up, in ms: the error of the driver says more. */
+/** How much later than the driver the command gives up, in ms, because the error of the driver says more. */
 const GRACE_MS = 1_000;
 
 /** How long a command to the server may go without an answer, in ms. The library has shorter bounds of its own. */
 const SOCKET_MS = 30_000;
 
-/**
- * How long the provider may take to give back its seats and places, in ms. After a signal has ended a request, the
- * provider gives back the place of the request in the background, and `close` waits until the place is given back.
- */
-const DRAIN_MS = 3_000;
-
-/** The longest wait for the close of the provider, and again for the close of the client, in ms. */
-const CLOSE_MS = 5_000;
+/** How much of the time of the end is kept for closing the client, in ms. */
+const CLIENT_MS = 500;
 
 /** A connected client with one provider. Its disposal closes both. */
 export interface Session extends AsyncDisposable {
@@ -45,19 +46,28 @@ export interface Session extends AsyncDisposable {
   readonly output: Output;
   /** Makes a client for one member of the replica set, with the credentials and the TLS options of `client`. */
   readonly clientOf: (host: string, boundMs: number) => MongoClient;
+  readonly trouble: StoreTrouble;
+  /** Bounds what the command gives back at its end, and the disposal. */
+  readonly ending: Ending;
 }
 
 export interface SessionOptions {
   /** Shown to other processes beside the process id. */
   readonly label: string;
-  /** The time for connecting, in ms, between `LEAST_CONNECT_MS` and `CONNECT_MS`. Default: `CONNECT_MS`. */
+  /**
+   * The time for connecting, in ms. Less than `LEAST_CONNECT_MS` is raised to that time, and more than `CONNECT_MS` is
+   * cut. Default: `CONNECT_MS`.
+   */
   readonly timeoutMs?: number | undefined;
-  /** Ends the wait for a connection. */
-  readonly signal?: AbortSignal | undefined;
+  /** Ends the wait for a connection. Without it, a signal ends the process at once. */
+  readonly interruption?: Interruption | undefined;
+  /** Whether the session says failures of the store in which the command goes on. Default: true. */
+  readonly saysTrouble?: boolean | undefined;
 }
 
 export async function openSession(options: CommonOptions, how: SessionOptions): Promise<Session> {
   const output = new Output(options);
+  const ending = new Ending(output, how.interruption);
   const { uri = '' } = options;
   if (uri === '') {
     throw new CommandFailure(
@@ -65,57 +75,114 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
       'no server is named: give --uri, or set LEASEHOLD_URI or MONGODB_URI',
     );
   }
-  const [{ MongoClient: Client }, { LockProvider: Provider }] = await Promise.all([
-    loadDriver(),
-    import('../index.js'),
-  ]);
+  const { MongoClient: Client } = loadDriver();
   const boundMs = Math.min(CONNECT_MS, Math.max(LEAST_CONNECT_MS, how.timeoutMs ?? CONNECT_MS));
-  const client = new Client(uri, {
-    serverSelectionTimeoutMS: boundMs,
-    connectTimeoutMS: CONNECT_MS,
-    socketTimeoutMS: SOCKET_MS,
+  const client = made(uri, () => {
+    const times = {
+      serverSelectionTimeoutMS: boundMs,
+      connectTimeoutMS: CONNECT_MS,
+      socketTimeoutMS: SOCKET_MS,
+    };
+    return new Client(uri, times);
   });
   try {
     const name = databaseName(options.db, uri);
     const db = client.db(name);
     const { collection: collectionName } = options;
-    const locks = new Provider(db, { collectionName, label: how.label });
-    await connectWithin(client, boundMs + GRACE_MS, how.signal);
-    const dispose = async (): Promise<void> => {
-      await within(CLOSE_MS, locks.close({ drainMs: DRAIN_MS }));
-      await within(CLOSE_MS, client.close());
+    const connected = connectWithin(client, boundMs + GRACE_MS, how.interruption?.signal);
+    connected.catch(() => undefined);
+    // The library is loaded while the first message is on its way.
+    const { LockProvider: Provider } = await import('../index.js');
+    const locks = checked(() => new Provider(db, { collectionName, label: how.label }));
+    const trouble = new StoreTrouble(locks, how.saysTrouble === false ? undefined : output);
+    locks.on('released', ({ confirmed }) => {
+      ending.released(confirmed);
+    });
+    await connected;
+    const parts = { client, locks, trouble, ending };
+    return {
+      ...{ ...parts, db, collectionName, output, clientOf: clientsOfMembers(Client, uri, client) },
+      [Symbol.asyncDispose]: async () => {
+        await close(parts);
+      },
     };
-    const { credentials } = client.options;
-    const clientOf = (host: string, ms: number): MongoClient =>
-      new Client(uriOf(uri, host), {
-        serverSelectionTimeoutMS: ms,
-        connectTimeoutMS: ms,
-        socketTimeoutMS: ms,
-        // A URI with +srv switches TLS on, and may take `authSource` from DNS. The new URI is without +srv, so both
-        // options are set here.
-        tls: client.options.tls,
-        ...(credentials === undefined ? {} : { authSource: credentials.source }),
-        directConnection: true,
-      });
-    return { client, db, collectionName, locks, output, clientOf, [Symbol.asyncDispose]: dispose };
   } catch (error) {
-    await within(CLOSE_MS, client.close());
-    throw error;
+    ending.begin();
+    await ending.within(client.close(), 0);
+    ending[Symbol.dispose]();
+    throw connectionFailure(error, uri, client);
   }
 }
 
-/** The connection string with one host instead of all hosts. */
-const uriOf = (uri: string, host: string): string =>
-  uri.replace(
-    /^mongodb(?:\+srv)?:\/\/((?:[^@/]*@)?)[^/?]+/,
-    (_, credentials: string) => `mongodb://${credentials}${host}`,
-  );
+async function close({
+  client,
+  locks,
+  trouble,
+  ending,
+}: Pick<Session, 'client' | 'locks' | 'trouble' | 'ending'>): Promise<void> {
+  ending.begin();
+  trouble.hush();
+  // The place of a request that was ended, and a seat whose release the store has not confirmed, are given back in the
+  // background. `close` waits for that.
+  const drainMs = ending.leftMs(2 * CLIENT_MS);
+  const startedMs = performance.now();
+  const closed = await ending.within(locks.close({ drainMs }), CLIENT_MS);
+  ending.closed(closed !== undefined && performance.now() - startedMs < drainMs);
+  await ending.within(client.close(), 0);
+  // A provider that is not closed yet still reports failures.
+  if (closed !== undefined) trouble[Symbol.dispose]();
+  ending[Symbol.dispose]();
+}
 
-async function loadDriver(): Promise<typeof import('mongodb')> {
+function clientsOfMembers(Client: typeof MongoClient, uri: string, client: MongoClient): Session['clientOf'] {
+  const { credentials, tls } = client.options;
+  return (host, ms) =>
+    new Client(uriOf(uri, host), {
+      serverSelectionTimeoutMS: ms,
+      connectTimeoutMS: ms,
+      socketTimeoutMS: ms,
+      // A URI with +srv switches TLS on, and may take `authSource` from DNS. The new URI is without +srv, so both options
+      // are set here.
+      tls,
+      ...(credentials === undefined ? {} : { authSource: credentials.source }),
+      directConnection: true,
+    });
+}
+
+function made(uri: string, make: () => MongoClient): MongoClient {
   try {
-    return await import('mongodb');
+    return make();
+  } catch (error) {
+    throw connectionFailure(error, uri);
+  }
+}
+
+/** Calls what checks arguments of the user and nothing else. */
+function checked<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw isOfArgument(error) ? new CommandFailure(EXIT.usage, error.message, { cause: error }) : error;
+  }
+}
+
+/** The connection string with one host instead of all hosts, and without the options of `+srv`. */
+export const uriOf = (uri: string, host: string): string =>
+  uri
+    .replace(
+      /^mongodb(?:\+srv)?:\/\/((?:[^@/]*@)?)[^/?]+/,
+      (_, credentials: string) => `mongodb://${credentials}${host}`,
+    )
+    .replace(/\?[^?]*$/, (query) => query.replace(/(?<=[?&])srv(?:MaxHosts|ServiceName)=[^&]*&?/gi, ''));
+
+/** Loads the driver by `require`: for `import`, Node.js would also read through its files in search of their exports. */
+function loadDriver(): typeof import('mongodb') {
+  const require = createRequire(import.meta.url);
+  try {
+    return require('mongodb') as typeof import('mongodb');
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    // The driver may also lack a package of its own.
+    if (!(cause instanceof Error && cause.message.startsWith("Cannot find module 'mongodb'"))) throw cause;
     throw new CommandFailure(
       EXIT.configuration,
       'the driver of MongoDB is missing; install it beside leasehold: npm install mongodb',
@@ -138,24 +205,8 @@ function databaseName(given: string | undefined, uri: string): string {
 }
 
 async function connectWithin(client: MongoClient, boundMs: number, signal?: AbortSignal): Promise<void> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => {
-    limit.abort(new CommandFailure(EXIT.unavailable, `no server answered within ${boundMs} ms`));
-  }, boundMs);
+  const message = `no server of ${hostsIn(client)} answered within ${boundMs} ms`;
+  using limit = new TimeLimit(boundMs, new CommandFailure(EXIT.unavailable, message));
   const ends = signal === undefined ? limit.signal : AbortSignal.any([limit.signal, signal]);
-  try {
-    await Promise.race([client.connect(), rejectedBy(ends)]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Waits until `ending` settles, for at most `boundMs`. The process exits afterwards, so a failure is ignored. */
-async function within(boundMs: number, ending: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, boundMs);
-  });
-  await Promise.race([ending.catch(() => undefined), over]);
-  clearTimeout(timer);
+  await orAborted(client.connect(), ends);
 }

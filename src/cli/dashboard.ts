@@ -5,7 +5,8 @@ import { isLocalHost, openInBrowser } from './browsing.js';
 import { openSession } from './connection.js';
 import type { CommonOptions } from './connection.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
-import { Interrupted, Interruption, rejectedBy } from './interruption.js';
+import { Interrupted, Interruption } from './interruption.js';
+import { orAborted } from './or-aborted.js';
 import { startWebServer } from './web-server.js';
 import type { WebHandler, WebServer } from './web-server.js';
 
@@ -22,9 +23,10 @@ const TOKEN_BYTES = 24;
 export async function dashboard(options: DashboardCommandOptions): Promise<number> {
   using interruption = new Interruption();
   const { signal } = interruption;
-  await using session = await openSession(options, { label: 'leasehold dashboard', signal });
+  await using session = await openSession(options, { label: 'leasehold dashboard', interruption });
   const { locks, output } = session;
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const asked = new AbortController();
   const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
   await using server = await listen(options, async (request, listensOn) => {
     const { host, pathname } = new URL(request.url);
@@ -32,14 +34,18 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
     // have that name as their host.
     if (!isLocalHost(host, { given: options.host, listensOn })) return refusal('the host is another one');
     if (!hasToken(pathname, token)) return refusal('the token is missing or wrong');
+    asked.abort();
     return await handler(request);
   });
   const url = `${server.url}/${token}/`;
   if (output.isJson) output.row({ url });
   else output.line(url);
-  await using page = options.open === true ? await openInBrowser(url) : undefined;
-  if (page?.trouble !== undefined) output.say(`the browser cannot be started: ${page.trouble}`);
-  return await rejectedBy(signal).catch((reason: unknown) => {
+  await using page = options.open === true ? await openInBrowser(url, asked.signal) : undefined;
+  void page?.trouble.then((trouble) => {
+    if (trouble !== undefined)
+      output.say(`the browser has not asked for the page yet: ${trouble}; open the URL yourself`);
+  });
+  return await orAborted(new Promise<never>(() => undefined), signal).catch((reason: unknown) => {
     if (reason instanceof Interrupted && ['SIGINT', 'SIGTERM'].includes(reason.signalName)) return EXIT.ok;
     throw reason;
   });

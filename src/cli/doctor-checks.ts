@@ -8,6 +8,12 @@ import { textOf } from '../error-text.js';
 import type { Session } from './connection.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
+import { counted } from './values.js';
+
+/** The code of the server for a command that the user may not send. */
+const UNAUTHORIZED = 13;
+
+const isUnauthorized = (error: unknown): boolean => (error as { code?: unknown }).code === UNAUTHORIZED;
 
 /** Sent with most commands of this file: how long the command may take at the server, in ms. */
 const BOUND = { maxTimeMS: 5_000 } as const;
@@ -37,9 +43,21 @@ export function checkDriver(): Finding {
   return fail(`mongodb ${version} is not supported`, 'Install a driver from 6.10 on, and below 8.');
 }
 
+/** The parts of the answer to `hello` that the checks read. */
+export interface Hello {
+  readonly setName?: string;
+  readonly hosts?: readonly string[];
+  /** The members of priority 0. The server names no hidden members. */
+  readonly passives?: readonly string[];
+  readonly msg?: string;
+}
+
+/** The data-bearing members that the server names. */
+export const membersIn = ({ hosts = [], passives = [] }: Hello): readonly string[] => [...hosts, ...passives];
+
 export async function checkTopology({ db }: Session): Promise<Finding> {
-  const hello = await db.admin().command({ hello: 1, ...BOUND });
-  const { setName, hosts = [], msg } = hello as { setName?: string; hosts?: readonly string[]; msg?: string };
+  const hello: Hello = await db.admin().command({ hello: 1, ...BOUND });
+  const { setName, msg } = hello;
   if (msg === 'isdbgrid') {
     return warn(
       'a sharded cluster, on which the library is not tested',
@@ -52,10 +70,11 @@ export async function checkTopology({ db }: Session): Promise<Finding> {
       'Start the server with --replSet, and call rs.initiate(). One member is enough for that.',
     );
   }
-  const members = `replica set ${setName}, ${hosts.length} data-bearing ${hosts.length === 1 ? 'member' : 'members'}`;
-  if (hosts.length >= 3) return ok(members);
+  const count = membersIn(hello).length;
+  const members = `replica set ${setName}, at least ${counted(count, 'data-bearing member', 'data-bearing members')}`;
+  if (count >= 3) return ok(members);
   return warn(
-    `${members}: locks cannot be used while ${hosts.length === 1 ? 'it' : 'one of them'} is away`,
+    `${members}: locks cannot be used while ${count === 1 ? 'it' : 'one of them'} is away`,
     'Three members survive the loss of one.',
   );
 }
@@ -80,10 +99,28 @@ interface Privilege {
   readonly actions: readonly string[];
 }
 
-export async function checkPrivileges({ db, collectionName }: Session): Promise<Finding> {
+/** Whether the server refuses a command because nobody has logged in. */
+async function demandsUser({ db, collectionName }: Session): Promise<boolean> {
+  try {
+    await db.collection(collectionName).findOne({}, { projection: { _id: 1 }, ...BOUND });
+    return false;
+  } catch (error) {
+    if (isUnauthorized(error)) return true;
+    throw error;
+  }
+}
+
+export async function checkPrivileges(session: Session): Promise<Finding> {
+  const { db, collectionName } = session;
   const status = await db.admin().command({ connectionStatus: 1, showPrivileges: true, ...BOUND });
   const { authenticatedUsers, authenticatedUserPrivileges } = (status as { authInfo: AuthInfo }).authInfo;
   if (authenticatedUsers.length === 0) {
+    if (await demandsUser(session)) {
+      return fail(
+        'the server demands a user and the URI names none',
+        'Name a user in the URI; docs/operations.md has the role.',
+      );
+    }
     return warn(
       'access control is off: every client of the server may change every lock',
       'Turn on access control.',
@@ -95,7 +132,7 @@ export async function checkPrivileges({ db, collectionName }: Session): Promise<
       ['', collectionName].includes(resource.collection ?? '?'));
   const allowed = new Set(authenticatedUserPrivileges.filter(covers).flatMap(({ actions }) => actions));
   const missing = (actions: readonly string[]): string =>
-    actions.filter((each) => !allowed.has(each)).join(', ');
+    allowed.has('anyAction') ? '' : actions.filter((each) => !allowed.has(each)).join(', ');
   const where = `${db.databaseName}.${collectionName}`;
   const advice = (actions: string): string =>
     `Grant ${actions} on ${where}; docs/operations.md has the role.`;
@@ -115,9 +152,17 @@ interface AuthInfo {
 }
 
 export async function checkIndex({ db, collectionName }: Session): Promise<Finding> {
-  const found = await db.listCollections({ name: collectionName }, BOUND).toArray();
+  // With these two options, the command needs no privilege. It shows the collections that the user may use.
+  const mine = { nameOnly: true, authorizedCollections: true, ...BOUND } as const;
+  const found = await db.listCollections({ name: collectionName }, mine).toArray();
   if (found.length === 0) return ok('no lock was ever stored; the first acquire creates the index');
-  const indexes: readonly Document[] = await db.collection(collectionName).listIndexes(BOUND).toArray();
+  let indexes: readonly Document[];
+  try {
+    indexes = await db.collection(collectionName).listIndexes(BOUND).toArray();
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
+    return ok('not looked at: that needs the privilege listIndexes, which locks do not need');
+  }
   if (indexes.some((each) => each['expireAfterSeconds'] !== undefined)) {
     return ok('the index that purges unused locks is there');
   }
@@ -133,7 +178,8 @@ export async function checkIndex({ db, collectionName }: Session): Promise<Findi
  */
 export function checkPool({ client }: Session): Finding {
   const { maxPoolSize } = client.options;
-  const size = maxPoolSize === 0 ? 'without a bound' : `of ${maxPoolSize} connections`;
+  const size =
+    maxPoolSize === 0 ? 'without a bound' : `of ${counted(maxPoolSize, 'connection', 'connections')}`;
   if (maxPoolSize === 0 || maxPoolSize >= 3) return ok(`a pool ${size}`);
   return warn(
     `a pool ${size}: ${maxPoolSize === 1 ? 'waiters' : 'observers of elections'} poll`,
@@ -151,18 +197,10 @@ export async function checkStreams({ client, db, collectionName }: Session): Pro
       .db('admin')
       .aggregate([{ $currentOp: { allUsers: true, idleCursors: true } }, { $match: ofLocks }], BOUND)
       .toArray();
-    return ok(`${streams.length} change streams are open on the collection`);
-  } catch {
+    const open = counted(streams.length, 'change stream is open', 'change streams are open');
+    return ok(`${open} on the collection`);
+  } catch (error) {
+    if (!isUnauthorized(error)) throw error;
     return ok('not counted: that needs the privilege inprog on the cluster, which locks do not need');
   }
-}
-
-export async function checkKeptSeats({ locks }: Session): Promise<Finding> {
-  let kept = 0;
-  let held = 0;
-  for await (const { holders } of locks.list({ heldOnly: true })) {
-    held += holders.length;
-    kept += holders.filter(({ keeps }) => keeps !== undefined).length;
-  }
-  return ok(`${held} seats are taken; processes keep ${kept} of them between their callers (keepMs)`);
 }

@@ -1,28 +1,43 @@
 // What `doctor` measures: clocks, the round trip, and a majority write.
 
+import type { MongoClient } from 'mongodb';
+
+import type { LockProvider } from '../index.js';
 import type { Session } from './connection.js';
+import { membersIn } from './doctor-checks.js';
+import type { Hello } from './doctor-checks.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
+import { orAborted } from './or-aborted.js';
+import { TimeLimit } from './time-limit.js';
 import { shownDuration } from './values.js';
 
 const MEMBER_MS = 3_000;
 
 /**
- * The default of `clockAllowanceMs` for leases of at least 10 s: at a failover, the clocks of two members may differ by
- * as much as this.
+ * The default of `clockAllowanceMs` for leases of at least 10 s. At a failover, the clocks of two members may differ by
+ * at most this time.
  */
 const ALLOWANCE_MS = 1_000;
 
 /**
- * `doctor` warns if the median round trip takes this long, in ms, or if an acquire and its release together, again the
- * median, take twice as long.
+ * `doctor` warns if the median of the round trips is at least this long, in ms. It also warns if the median time of an
+ * acquire and its release together is at least twice as long.
  */
 const SLOW_MS = 200;
 
-/** The lock that is acquired and released. Its document is purged like that of every unused lock. */
-const LOCK = 'leasehold:doctor';
+/**
+ * The locks of which each round acquires the first free one. So no `doctor` waits for another one, or for the lease of
+ * one that was killed, and many of them leave few documents.
+ */
+const LOCKS = ['', ':2', ':3', ':4', ':5', ':6', ':7', ':8'].map((end) => `leasehold:doctor${end}`);
+
+const LEASE_MS = 10_000;
 
 const ROUNDS = 5;
+
+/** After this time, in ms, no further round begins: a slow server is measured by fewer rounds. */
+const MEASURING_MS = 2_500;
 
 interface ClockReading {
   readonly host: string;
@@ -31,8 +46,8 @@ interface ClockReading {
 }
 
 export async function checkClocks(session: Session): Promise<Finding> {
-  const { hosts = [] } = (await session.db.admin().command({ hello: 1 })) as { hosts?: readonly string[] };
-  const readings = await Promise.all(hosts.map((host) => clockOf(session, host)));
+  const hello: Hello = await session.db.admin().command({ hello: 1 });
+  const readings = await Promise.all(membersIn(hello).map((host) => clockOf(session, host)));
   const known = readings.flatMap(({ aheadMs }) => (aheadMs === null ? [] : [aheadMs]));
   if (readings.length === 0) return ok('no member of a replica set to compare');
   const unheard = 'Find out why a member does not answer.';
@@ -56,25 +71,33 @@ const shownOffset = (aheadMs: number | null): string =>
 
 /** Asks one member for its time, and compares it with the time of this machine in the middle of the round trip. */
 async function clockOf(session: Session, host: string): Promise<ClockReading> {
-  const member = session.clientOf(host, MEMBER_MS);
-  try {
+  let member: MongoClient | undefined;
+  const aheadMs = async (): Promise<number> => {
+    member = session.clientOf(host, MEMBER_MS);
     await member.connect();
     const sentMs = Date.now();
     const { localTime } = (await member.db('admin').command({ hello: 1 })) as { localTime: Date };
-    return { host, aheadMs: localTime.getTime() - (sentMs + Date.now()) / 2 };
+    return localTime.getTime() - (sentMs + Date.now()) / 2;
+  };
+  try {
+    // The driver bounds the connection and the command, each of them by this time.
+    using limit = new TimeLimit(MEMBER_MS);
+    return { host, aheadMs: await orAborted(aheadMs(), limit.signal) };
   } catch {
     return { host, aheadMs: null };
   } finally {
-    await member.close();
+    await member?.close();
   }
 }
 
 export async function checkRoundTrip({ db }: Session): Promise<Finding> {
   const times = await timesOf(async () => {
+    const startedMs = performance.now();
     await db.command({ ping: 1 });
+    return performance.now() - startedMs;
   });
   const ms = medianOf(times);
-  const detail = `${shownDuration(ms)} to the primary and back, the median of ${ROUNDS}`;
+  const detail = `${shownDuration(ms)} to the primary and back, the median of ${times.length}`;
   if (ms < SLOW_MS) return ok(detail);
   return warn(
     `${detail}: each acquire and each release takes at least that long`,
@@ -82,17 +105,14 @@ export async function checkRoundTrip({ db }: Session): Promise<Finding> {
   );
 }
 
-export async function checkWrite({ locks }: Session): Promise<Finding> {
-  const times = await timesOf(async () => {
-    const lock = await locks.acquireMutex(LOCK, {
-      timeoutMs: 5_000,
-      leaseMs: 10_000,
-      why: 'leasehold doctor',
-    });
-    await lock.release();
-  });
+export async function checkWrite({ locks, ending }: Session, signal: AbortSignal): Promise<Finding> {
+  ending.holds('the lock of the check "majority write"', LEASE_MS);
+  const times = await timesOf(async () => await timeOfWrite(locks, signal));
+  ending.holdsNothing();
+  if (times.length === 0)
+    return warn('not measured: other doctors are measuring', 'Check again when they have ended.');
   const ms = medianOf(times);
-  const detail = `${shownDuration(ms)} for acquiring and releasing a lock, the median of ${ROUNDS}`;
+  const detail = `${shownDuration(ms)} for acquiring and releasing a lock, the median of ${times.length}`;
   if (ms < 2 * SLOW_MS) return ok(detail);
   return warn(
     `${detail}: a majority confirms slowly`,
@@ -100,12 +120,24 @@ export async function checkWrite({ locks }: Session): Promise<Finding> {
   );
 }
 
-async function timesOf(work: () => Promise<void>): Promise<readonly number[]> {
-  const times: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
+/** Acquires and releases a lock. Resolves with the time that this took, in ms; `undefined` if all locks are taken. */
+async function timeOfWrite(locks: LockProvider, signal: AbortSignal): Promise<number | undefined> {
+  for (const name of LOCKS) {
     const startedMs = performance.now();
-    await work();
-    times.push(performance.now() - startedMs);
+    const lock = await locks.tryAcquireMutex(name, { signal, leaseMs: LEASE_MS, why: 'leasehold doctor' });
+    if (lock === null) continue;
+    await lock.release();
+    return performance.now() - startedMs;
+  }
+  return undefined;
+}
+
+async function timesOf(round: () => Promise<number | undefined>): Promise<readonly number[]> {
+  const times: number[] = [];
+  const endMs = performance.now() + MEASURING_MS;
+  for (let rounds = 0; rounds < ROUNDS && performance.now() < endMs; rounds += 1) {
+    const ms = await round();
+    if (ms !== undefined) times.push(ms);
   }
   return times;
 }

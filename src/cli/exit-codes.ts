@@ -1,8 +1,8 @@
 import { constants } from 'node:os';
 
 /**
- * The exit codes of `leasehold` itself. If the command of `run` or `elect` has ended, and the lock was neither revoked
- * before that end nor lost before its release, the exit code is that of the command instead. Most of the codes here are
+ * The exit codes of `leasehold` itself. `run` and `elect` exit with the code of their command instead, if the command
+ * has ended, and the lock was neither revoked before that end nor lost before the release. Most of the codes here are
  * those of sysexits.h.
  */
 export const EXIT = {
@@ -82,10 +82,15 @@ export function exitCodeOf(error: unknown): number {
   if (typeof code === 'string' && code in BY_CODE) return BY_CODE[code] ?? EXIT.internal;
   if (WRONG_SETTINGS.test(name)) return EXIT.configuration;
   if (name.startsWith('Mongo')) return EXIT.unavailable;
-  // The library throws these errors for wrong arguments, and its arguments come from the user of the command.
-  if (name === 'RangeError' || name === 'TypeError') return EXIT.usage;
   return EXIT.internal;
 }
+
+/**
+ * Whether the library has refused an argument. Where nothing but arguments of the user is checked, this is wrong usage;
+ * anywhere else it is a bug.
+ */
+export const isOfArgument = (error: unknown): error is Error =>
+  error instanceof RangeError || error instanceof TypeError;
 
 function causesOf(error: Error): readonly { readonly code?: unknown }[] {
   const causes: Error[] = [];

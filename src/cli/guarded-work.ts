@@ -30,12 +30,16 @@ export interface GuardedWork {
 export async function doGuarded(work: GuardedWork): Promise<number> {
   const { hold, output } = work;
   const loss = new AbortController();
-  const onLost = ({ target }: Event): void => {
+  // At a revocation, both signals of a term abort, and only the reason of `releaseRequested` names the revoker.
+  const signals = [hold.releaseRequested, hold.signal];
+  const onLost = (): void => {
     if (loss.signal.aborted) return;
-    output.say(textOf((target as AbortSignal).reason));
+    // Ends the command first: printing the message may take time.
     loss.abort();
+    output.say(textOf(signals.find(({ aborted }) => aborted)?.reason));
+    if (work.command !== undefined && work.onLoss === 'warn')
+      output.say('the command goes on without the lock (--on-loss warn)');
   };
-  const signals = [hold.signal, hold.releaseRequested];
   for (const signal of signals) signal.addEventListener('abort', onLost);
   try {
     const over = signals.find(({ aborted }) => aborted);
@@ -52,7 +56,7 @@ export async function doGuarded(work: GuardedWork): Promise<number> {
 }
 
 async function runCommand(
-  { hold, killAfterMs, onLoss, interruption, output }: GuardedWork,
+  { hold, killAfterMs, onLoss, interruption }: GuardedWork,
   command: readonly string[],
   loss: AbortSignal,
 ): Promise<number> {
@@ -65,7 +69,6 @@ async function runCommand(
   if (interruption.signal.aborted) child.stop();
   const onLost = (): void => {
     if (onLoss === 'kill') child.stop();
-    else output.say('the command goes on without the lock (--on-loss warn)');
   };
   if (loss.aborted) onLost();
   else loss.addEventListener('abort', onLost);

@@ -5,6 +5,11 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2',
 /** The signals that ask this process to end. */
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGPIPE'];
 
+let hasCome = false;
+
+/** Whether a signal has ended what this process does, or has asked it to end. */
+export const hasSignalCome = (): boolean => hasCome;
+
 type CaughtSignal = (typeof SIGNALS)[number];
 
 export class Interrupted extends CommandFailure {
@@ -14,17 +19,6 @@ export class Interrupted extends CommandFailure {
     super(codeOfSignal(signalName), `ended by ${signalName}`);
     this.signalName = signalName;
   }
-}
-
-/** Returns a promise that rejects with the reason of the signal as soon as the signal has aborted. */
-export function rejectedBy(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const onAbort = (): void => {
-      reject(signal.reason as Error);
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
-  });
 }
 
 /**
@@ -60,6 +54,7 @@ export class Interruption implements Disposable {
   }
 
   readonly #caught = (name: NodeJS.Signals): void => {
+    hasCome ||= ENDING.includes(name) || this.#divertedTo === undefined;
     if (ENDING.includes(name)) this.#ending.abort();
     if (this.#divertedTo !== undefined) this.#divertedTo(name as CaughtSignal);
     else this.#controller.abort(new Interrupted(name as CaughtSignal));

@@ -37,7 +37,7 @@ export const holderCells = (asOf: Date, holder: LeaseInfo): readonly Cell[] => [
   { text: age(asOf, holder.acquiredAt) },
   { text: age(holder.expiresAt, asOf) },
   { text: holder.id, style: 'dim' },
-  { text: holder.why ?? '' },
+  { text: stored(holder.why) ?? '' },
 ];
 
 export const WAITER_HEAD: readonly string[] = ['WAITER', 'MODE', 'WAITS FOR', 'ID', 'WHY'];
@@ -47,26 +47,30 @@ export const waiterCells = (asOf: Date, waiter: WaiterInfo): readonly Cell[] => 
   { text: modeOf(waiter) },
   { text: age(asOf, waiter.since) },
   { text: waiter.id, style: 'dim' },
-  { text: waiter.why ?? '' },
+  { text: stored(waiter.why) ?? '' },
 ];
 
 /** The holders, and how many wait, in one line. */
 export function stateLine({ holders, waiters }: LockSnapshot): string {
-  const held = holders.map(
-    (holder) =>
-      `${nameOf(holder)}, token ${holder.token}${holder.why === undefined ? '' : `, for ${holder.why}`}`,
-  );
+  const held = holders.map((holder) => {
+    const why = stored(holder.why);
+    return `${nameOf(holder)}, token ${holder.token}${why === undefined ? '' : `, for ${why}`}`;
+  });
   const state = held.length === 0 ? 'free' : `held by ${held.join('; ')}`;
   return waiters.length === 0 ? state : `${state}; ${waiters.length} waiting`;
 }
 
 function nameOf({ candidateId, label, process }: LeaseInfo | WaiterInfo): string {
-  if (candidateId !== undefined && candidateId !== process) return `${candidateId} (${process})`;
-  return label === undefined ? process : `${label} (${process})`;
+  const candidate = stored(candidateId);
+  const name = candidate !== undefined && candidate !== process ? candidate : stored(label);
+  return name === undefined ? process : `${name} (${process})`;
 }
 
 const modeOf = ({ mode, permits }: LeaseInfo | WaiterInfo): string =>
-  mode ?? (permits === undefined ? '-' : `${permits} permit${permits === 1 ? '' : 's'}`);
+  stored(mode) ?? (typeof permits === 'number' ? `${permits} permit${permits === 1 ? '' : 's'}` : '-');
+
+/** An optional text may be stored as any type: the server checks only what the protocol depends on. */
+const stored = (text: unknown): string | undefined => (typeof text === 'string' ? text : undefined);
 
 const more = (holders: number): string => (holders > 1 ? ` and ${holders - 1} more` : '');
 

@@ -1,21 +1,22 @@
 #!/usr/bin/env node
-// Folder `cli`: the command line, a program over the public API of the library. Each command begins in a file of its
-// own name, which `program.ts` loads when the command is called.
+// Folder `cli`: the command line. It uses locks through the public API of the library. Each command begins in a file of
+// its own name, which `program.ts` loads when the command is called.
 
 import { readFileSync } from 'node:fs';
 
 import { CommanderError } from 'commander';
 
 import { textOf } from '../error-text.js';
-import { EXIT, exitCodeOf } from './exit-codes.js';
-import { Interrupted } from './interruption.js';
+import { TAKES_COMMAND } from './argument-advice.js';
+import { EXIT, exitCodeOf, isOfArgument } from './exit-codes.js';
+import { hasSignalCome, Interrupted } from './interruption.js';
 import { Output } from './output.js';
-import { defineProgram, TAKES_COMMAND } from './program.js';
+import { defineProgram } from './program.js';
 import { prepareEnvironment } from './switches.js';
 
 /**
- * How long the process may live after its command has ended, in ms. What the command could not close in time must not
- * keep the process alive.
+ * How long the process may live after its command has ended and its output is written, or after a signal has ended the
+ * command, in ms. What the command could not close in time must not keep the process alive.
  */
 const LINGER_MS = 1_000;
 
@@ -39,7 +40,19 @@ process.on('uncaughtException', (error) => {
   process.exit(EXIT.internal);
 });
 process.exitCode = await main(process.argv.slice(2));
+// A pipe takes only as much as its reader leaves room for. An exit would throw away what is still to be written. After
+// a signal, the process waits for the reader for at most `LINGER_MS`.
+if (!hasSignalCome()) await Promise.all([written(process.stdout), written(process.stderr)]);
 setTimeout(() => process.exit(), LINGER_MS).unref();
+
+/** Resolves when the stream has passed on everything that was printed, or has failed. */
+function written(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.write('', () => {
+      resolve();
+    });
+  });
+}
 
 /** Runs the command that the arguments name, and resolves with the exit code. */
 async function main(argv: readonly string[]): Promise<number> {
@@ -48,7 +61,11 @@ async function main(argv: readonly string[]): Promise<number> {
     defineProgram(versionOfPackage(), {
       command,
       act: async (call) => {
-        code = await call();
+        try {
+          code = await call();
+        } catch (error) {
+          code = failed(error, exitCodeOf(error));
+        }
       },
       complain: (message) => {
         output.say(...message.split('\n'));
@@ -64,14 +81,15 @@ async function main(argv: readonly string[]): Promise<number> {
     await program.parseAsync(own, { from: 'user' });
     return code;
   } catch (error) {
-    return failed(error);
+    // Only the parser has run.
+    return failed(error, isOfArgument(error) ? EXIT.usage : exitCodeOf(error));
   }
 }
 
 /**
- * The arguments of this program, and the command after `--` if they call `run` or `elect`. The parser cannot separate
- * them: it takes `run -- make` for a `run` with the lock name `make` and without a command. A word after `--` that
- * begins with `-` is no command but a name, as in `run -- -x -- make`.
+ * Separates the arguments of this program from the command after `--`, if the arguments call `run` or `elect`. The
+ * parser cannot do that: it takes `run -- make` for a `run` with the lock name `make` and without a command. If the word
+ * after the first `--` begins with `-`, it is no command but a name, as in `run -- -x -- make`.
  */
 function split(
   argv: readonly string[],
@@ -85,9 +103,8 @@ function split(
 }
 
 /** Prints the error, unless the parser has printed it or a signal has ended this program. Returns the exit code. */
-function failed(error: unknown): number {
+function failed(error: unknown, code: number): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  const code = exitCodeOf(error);
   if (!(error instanceof Interrupted)) output.say(...linesFor(error, code));
   return code;
 }

@@ -5,6 +5,7 @@
 import { Argument, Command } from 'commander';
 
 import { parseName } from '../options/checks.js';
+import { withAdvice } from './argument-advice.js';
 import {
   commonOptions,
   everyOption,
@@ -12,8 +13,11 @@ import {
   killOption,
   leaseOption,
   option,
+  refuseMorePermits,
   refuseWithout,
   timeoutOption,
+  valueOption,
+  whyOption,
 } from './command-options.js';
 import type { CommonOptions } from './connection.js';
 import type { DashboardCommandOptions } from './dashboard.js';
@@ -39,11 +43,6 @@ export interface Host {
 /** The largest limit of a semaphore. */
 const MAX_LIMIT = 2 ** 31 - 1;
 
-const DASHED_NAME = 'A name that begins with - stands after --, as in: leasehold show -- -x';
-
-/** The commands that take another command after `--`. */
-export const TAKES_COMMAND: readonly string[] = ['run', 'elect'];
-
 export function defineProgram(version: string, host: Host): Command {
   const program = new Command('leasehold')
     .description('Distributed locks on MongoDB: run commands under locks, show locks, revoke holds.')
@@ -53,8 +52,7 @@ export function defineProgram(version: string, host: Host): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       outputError: (message) => {
-        const complaint = message.trim().replace(/^error: /, '');
-        host.complain(complaint.startsWith('unknown option') ? `${complaint}\n${DASHED_NAME}` : complaint);
+        host.complain(withAdvice(message.trim().replace(/^error: /, ''), program.args[0], host.command));
       },
     })
     .exitOverride();
@@ -70,7 +68,7 @@ export function defineProgram(version: string, host: Host): Command {
   return program;
 }
 
-/** Without this function, the parser prints the general help for `help` with an unknown command. */
+/** Refuses `help` with an unknown command. Without this function, the parser prints the general help instead. */
 function refuseUnknownTopic(program: Command, isError: boolean): string {
   const [first, topic] = program.args;
   if (isError && first === 'help' && topic !== undefined && topic !== first)
@@ -108,7 +106,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
         .argParser(integer(0, 255))
         .default(EXIT.busy),
     )
-    .addOption(option('--why <text>', 'what the lock is held for; other processes see it'))
+    .addOption(whyOption('what the lock is held for; other processes see it'))
     .addOption(leaseOption())
     .addOption(
       option(
@@ -137,6 +135,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
       const options = self.optsWithGlobals<RunOptions>();
       await act(async () => {
         if (options.limit === undefined) refuseWithout(self, 'permits', '--limit');
+        else refuseMorePermits(options.permits, options.limit);
         if (options.command === undefined && given === undefined)
           refuseWithout(self, 'holdAtLeast', 'a command');
         return (await import('./run.js')).run(name, options, given);
@@ -157,7 +156,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
       'Wait to be elected, and lead while a command runs. Without a command, print the token and lead until SIGINT or SIGTERM.',
     )
     .argument('NAME', 'the election', parseName)
-    .addOption(option('--value <text>', 'a text that the leader publishes, for example its address'))
+    .addOption(valueOption())
     .addOption(leaseOption())
     .addOption(killOption())
     .addOption(observe)
@@ -231,7 +230,7 @@ function defineChanges(program: Command, { act }: Host): void {
     .description('Ask the holders of a lock to release it.')
     .argument('NAME', 'the lock', parseName)
     .addOption(option('--id <id>', 'only the hold of this id; `show` prints the ids'))
-    .addOption(option('--why <text>', 'the reason that the holders are told'))
+    .addOption(whyOption('the reason that the holders are told'))
     .addOption(option('--force', 'empty the seats at once; the old holders may go on working for a while'))
     .addHelpText('after', examples('revoke deploy --why "stuck since noon"', 'revoke deploy --force'))
     .action(async (name: string, _: object, self: Command) => {

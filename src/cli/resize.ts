@@ -1,6 +1,7 @@
 import { openSession } from './connection.js';
 import type { CommonOptions } from './connection.js';
 import { CommandFailure, EXIT } from './exit-codes.js';
+import { counted } from './values.js';
 
 /** Sets the limit of a stored semaphore. */
 export async function resize(name: string, limit: number, options: CommonOptions): Promise<number> {
@@ -17,6 +18,6 @@ export async function resize(name: string, limit: number, options: CommonOptions
   }
   await locks.createSemaphore(name, limit, { whenLimitDiffers: 'follow' }).resize(limit);
   if (output.isJson) output.row((await locks.inspect(name)) ?? before);
-  else output.line(`${name}: ${before.limit ?? 'no'} permits before, ${limit} now`);
+  else output.line(`${name}: ${counted(before.limit ?? 0, 'permit', 'permits')} before, ${limit} now`);
   return EXIT.ok;
 }

@@ -11,8 +11,8 @@ const ROWS = 24;
 
 const CTRL_C = '\u0003';
 
-/** Makes the lines to show on a terminal with this many columns. */
-export type Lines = (columns: number) => readonly string[];
+/** Makes the lines to show on a terminal with this many columns. No more than `rows` of them are shown. */
+export type Lines = (columns: number, rows: number) => readonly string[];
 
 /** Takes the whole terminal, and draws again when the size changes. The disposal restores the terminal. */
 export class Screen implements Disposable {
@@ -28,6 +28,9 @@ export class Screen implements Disposable {
     stdin.on('error', this.#leave);
     stdout.on('resize', this.#draw);
     stdout.write(ENTER);
+    // An exception that nothing catches is printed after that, and printed where the user sees it later.
+    process.on('uncaughtExceptionMonitor', this.#restore);
+    process.on('exit', this.#restore);
   }
 
   /** Aborts when the user presses `q` or ctrl-C, or when the terminal is closed. */
@@ -46,12 +49,19 @@ export class Screen implements Disposable {
     if (stdin.isTTY) stdin.setRawMode(false);
     stdin.pause();
     stdout.off('resize', this.#draw);
-    stdout.write(LEAVE);
+    this.#restore();
   }
 
+  readonly #restore = (): void => {
+    process.off('uncaughtExceptionMonitor', this.#restore);
+    process.off('exit', this.#restore);
+    process.stdout.write(LEAVE);
+  };
+
   readonly #draw = (): void => {
-    const { columns, rows } = process.stdout;
-    const lines = this.#lines(columns || COLUMNS).slice(0, (rows || ROWS) - 1);
+    const { stdout } = process;
+    const rows = (stdout.rows || ROWS) - 1;
+    const lines = this.#lines(stdout.columns || COLUMNS, rows).slice(0, rows);
     process.stdout.write(`${HOME}${lines.map((line) => `${line}${END_OF_LINE}\n`).join('')}${END_OF_SCREEN}`);
   };
 

@@ -4,6 +4,7 @@ import type { CommonOptions } from './connection.js';
 import { EXIT } from './exit-codes.js';
 import { HOLDER_HEAD, WAITER_HEAD, holderCells, waiterCells } from './lock-text.js';
 import type { Output } from './output.js';
+import { counted } from './values.js';
 
 /** Prints one lock with its holders and its queue. */
 export async function show(name: string, options: CommonOptions): Promise<number> {
@@ -21,7 +22,7 @@ export async function show(name: string, options: CommonOptions): Promise<number
 
 function print(output: Output, { name, kind, limit, asOf, holders, waiters }: LockSnapshot): void {
   output.line(
-    `${name}: ${kind}${limit === undefined ? '' : ` of ${limit} permits`}, at ${asOf.toISOString()}`,
+    `${name}: ${kind}${limit === undefined ? '' : ` of ${counted(limit, 'permit', 'permits')}`}, at ${asOf.toISOString()}`,
   );
   if (holders.length === 0) output.line('free');
   else

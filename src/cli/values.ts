@@ -48,3 +48,6 @@ export function shownDuration(ms: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3_600)}h${two((seconds % 3_600) / 60)}m`;
   return `${Math.floor(seconds / 86_400)}d${two((seconds % 86_400) / 3_600)}h`;
 }
+
+export const counted = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`;

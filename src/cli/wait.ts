@@ -4,6 +4,7 @@ import { CommandFailure, EXIT } from './exit-codes.js';
 import { Interruption } from './interruption.js';
 import { lockChanges } from './lock-changes.js';
 import { stateLine } from './lock-text.js';
+import { TimeLimit } from './time-limit.js';
 import { shownDuration } from './values.js';
 
 export interface WaitOptions extends CommonOptions {
@@ -14,12 +15,13 @@ export interface WaitOptions extends CommonOptions {
 export async function wait(name: string, options: WaitOptions): Promise<number> {
   using interruption = new Interruption();
   const { timeout: timeoutMs } = options;
-  const limit = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-  const signal = AbortSignal.any([interruption.signal, ...(limit === undefined ? [] : [limit])]);
+  using limit = timeoutMs === undefined ? undefined : new TimeLimit(timeoutMs);
+  const signal = AbortSignal.any([interruption.signal, ...(limit === undefined ? [] : [limit.signal])]);
   await using session = await openSession(options, {
     label: 'leasehold wait',
     timeoutMs,
-    signal: interruption.signal,
+    interruption,
+    saysTrouble: false,
   });
   let state = '';
   // The first read is made even if the time is up already, so that a timeout of 0 asks once.

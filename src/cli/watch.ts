@@ -8,7 +8,11 @@ import { stateLine } from './lock-text.js';
 export async function watch(name: string, options: CommonOptions): Promise<never> {
   using interruption = new Interruption();
   const { signal } = interruption;
-  await using session = await openSession(options, { label: 'leasehold watch', signal });
+  await using session = await openSession(options, {
+    label: 'leasehold watch',
+    interruption,
+    saysTrouble: false,
+  });
   const { output } = session;
   let shown: string | undefined;
   for await (const snapshot of lockChanges(session, name, signal)) {

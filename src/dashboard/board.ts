@@ -24,13 +24,13 @@ interface Entry {
   /**
    * The attempt ids of the leases that may have been released or evicted, as events show. The end of such a lease is no
    * loss. A read that does not show the lease removes the id. The value tells whether a read has shown the lease since
-   * the event. That read may have been sent before the event, but the next read was sent after it. So the next read
-   * removes the id, whatever it shows.
+   * the event. That read may have been sent before the event, but the next read is sent after the event. So the next
+   * read removes the id even if it shows the lease.
    */
   readonly left: Map<string, boolean>;
   /**
-   * The earliest expiry of a lease or a place, in ms; `Infinity` if there is none. No event reports that it has passed,
-   * so `endedBy` compares it with the time.
+   * The earliest expiry of a lease or a place, in ms; `Infinity` without leases and places. No event reports an expiry,
+   * so `endedBy` compares this time with the time of the server.
    */
   endsAtMs: number;
   /** The text that a filter searches; `undefined` until a filter searches this version of the row. */
@@ -106,8 +106,8 @@ export class Board {
   }
 
   /**
-   * Notes what an event reports of a lock: how many waiters got grants, and which leases may have been released or
-   * evicted. Viewers see this after the next read of the lock. Of a lock that no read has shown, nothing is noted.
+   * Notes what an event reports of a lock: how many grants there were, and which leases may have been released or
+   * evicted. Viewers see the effect after the next read of the lock. If no read has shown the lock, nothing is noted.
    */
   heard(name: string, handOvers: number, left: readonly string[]): void {
     const entry = this.#byName.get(name);
@@ -116,7 +116,7 @@ export class Board {
     for (const id of left) entry.left.set(id, false);
   }
 
-  /** The locks of which a lease or a place has run out, unless it was extended since the last read. */
+  /** The locks that have a lease or a place whose last known expiry has passed. */
   endedBy(serverNowMs: number): readonly string[] {
     const ended = [...this.#inUse].filter(({ endsAtMs }) => endsAtMs <= serverNowMs);
     return ended.map(({ name }) => name);
@@ -126,7 +126,7 @@ export class Board {
     return { ...this.#totals, losses: this.#losses };
   }
 
-  /** Called when a viewer with this filter has connected. The board keeps what the filter shows until `leave`. */
+  /** Called when a viewer with this filter has connected. `leave` has to follow when the viewer leaves. */
   join(filter: string): void {
     this.#views.join(filter);
   }
@@ -141,9 +141,9 @@ export class Board {
   }
 
   /**
-   * Makes the view of a filter. A filter searches all entries. Without one, looks at the entries that are in use, and
-   * at free ones only until there are enough rows. Most locks of a large collection are free, and a walk over all of
-   * them for each view would be too slow.
+   * Makes the view of a filter. A filter searches all entries. Without a filter, looks at the entries that are in use,
+   * and at free locks only until there are enough rows: in a large collection most locks are usually free, and a walk
+   * over all of them for each view would be too slow.
    */
   #look(filter: string, serverNowMs: number): View {
     const found =

@@ -19,9 +19,10 @@ export interface DashboardOptions {
   allowRevoke?: boolean | undefined;
   /**
    * Decides whether a request is answered. The function is called for each request to a path of the page, also for the
-   * events and for revocations. A request with an `Origin` other than that of its own URL gets 403 without this call.
-   * So does a request for events or a revocation whose `Sec-Fetch-Site` says that a page of another origin made it. If
-   * the function returns false or throws, the answer is 403. Default: every request is answered.
+   * events and for revocations, with two exceptions that get 403 without this call: a request with an `Origin` other
+   * than that of its own URL, and a request for events or a revocation whose `Sec-Fetch-Site` says that a page of
+   * another origin made the request. If the function returns false or throws, the answer is 403. Default: every request
+   * is answered.
    */
   authorize?: ((request: Request) => boolean | Promise<boolean>) | undefined;
 }
@@ -40,7 +41,7 @@ const MAX_FILTER = 1_024;
  *
  * Guaranteed: the handler reads the collection, and writes only to revoke, if `allowRevoke` is true. All viewers share
  * one change stream. If there is no change stream, the handler reads all locks again and again, and the page says so.
- * The stream and the reads end one second after the last viewer has left, and with `close()` of the provider. After
+ * The stream and the reads end five seconds after the last viewer has left, and with `close()` of the provider. After
  * that, the handler sends only revocations to the server, until the next viewer comes. A slow viewer takes no more
  * memory than a fast one. At most 100 viewers are served at the same time. The next one gets 503, or an empty stream
  * if it asked before the hundredth was counted.
@@ -77,7 +78,7 @@ export function dashboard(locks: LockProvider, options?: DashboardOptions): Dash
     if (board.isClosed) return refusal(503, 'the provider is closed');
     if (board.isFull) return refusal(503, 'there are too many viewers', { 'retry-after': '10' });
     const filter = (url.searchParams.get('filter') ?? '').slice(0, MAX_FILTER);
-    return eventStream(board.events(filter, request.signal));
+    return eventStream(board.events(filter, request));
   };
 
   const answer = async (request: Request): Promise<Response> => {

@@ -10,9 +10,11 @@ import type { Scene } from './viewer.js';
 const MAX_VIEWERS = 100;
 
 /**
- * How long the board is kept up to date after the last viewer has left, in ms: a page that is reloaded comes back soon.
+ * How long the board is kept up to date after the last viewer has left, in ms: a page that is reloaded comes back soon,
+ * and a page whose connection broke comes back after the pause of its browser (`RETRY_MS`). A board that had forgotten
+ * the keys of the rows meanwhile would take an open row from its user.
  */
-const LINGER_MS = 1_000;
+const LINGER_MS = 5_000;
 
 /** One board for all viewers. It is kept up to date while there are viewers, and for `LINGER_MS` after that. */
 export class LiveBoard implements Attachment {
@@ -66,14 +68,16 @@ export class LiveBoard implements Attachment {
   }
 
   /**
-   * The events of a new viewer. The viewer joins when the stream is read for the first time. It leaves when the stream
-   * is cancelled, the signal aborts or the provider closes.
+   * The events of a new viewer. The viewer joins when the stream is read for the first time. The viewer leaves when the
+   * stream is cancelled, the signal of the request aborts or the provider closes.
    */
-  events(filter: string, signal: AbortSignal): ReadableStream<Uint8Array> {
+  events(filter: string, request: Request): ReadableStream<Uint8Array> {
     const viewer = new Viewer(this.#scene, filter);
     const encoder = new TextEncoder();
+    // In Node.js, the signal of a request that has been collected does not abort any more. So this function holds the
+    // request as long as the stream.
     const leave = (): void => {
-      signal.removeEventListener('abort', leave);
+      request.signal.removeEventListener('abort', leave);
       this.#leave(viewer);
     };
     let hasJoined = false;
@@ -81,8 +85,8 @@ export class LiveBoard implements Attachment {
       if (hasJoined) return;
       hasJoined = true;
       this.#join(viewer);
-      if (signal.aborted) leave();
-      else signal.addEventListener('abort', leave);
+      if (request.signal.aborted) leave();
+      else request.signal.addEventListener('abort', leave);
     };
     const source = {
       pull: async (controller: ReadableStreamDefaultController<Uint8Array>) => {

@@ -1,6 +1,5 @@
 import type { Document } from 'mongodb';
 import type { Inspector, StoredLock } from '../admin/inspector.js';
-import { Backoff } from '../backoff.js';
 import { sleepUntil } from '../clock.js';
 import { idGivenBack, idsToldToLook, readWake } from '../protocol/wake.js';
 import { WAKE_OF_EVENT } from '../store/streams/stream-cursor.js';
@@ -8,56 +7,19 @@ import type { StreamContext } from '../store/streams/stream-cursor.js';
 import { StreamSupervisor } from '../store/streams/stream-supervisor.js';
 import type { Board } from './board.js';
 import type { HandOverRate } from './hand-over-rate.js';
+import { AFTER_FAILURES, COLLECT_MS, LOOK_EVERY_MS, nextPollMs, nextReadMs } from './read-schedule.js';
 import type { BoardState } from './wire.js';
-
-/**
- * The least time from the beginning of a read to the beginning of the next one, in ms. All changes in between are read
- * together. After a failed read, `AFTER_FAILURES` decides instead.
- */
-const READ_EVERY_MS = 500;
-
-/**
- * With a change stream, a pause is at least this many times as long as the read before it, but at most `MAX_PAUSE_MS`.
- * The read is all commands between two pauses. So reads of up to a second take at most a quarter of the time.
- */
-const PAUSES_PER_READ = 3;
-
-/** The longest pause after a read with a change stream, in ms. A read of very many locks leads to this pause. */
-const MAX_PAUSE_MS = 3_000;
-
-/**
- * With a change stream, the feed holds the stream back during a pause, and the server collects the changes. The feed
- * lets the stream go on this long before the next read is due, in ms, so that the collected changes arrive in time.
- */
-const COLLECT_MS = 50;
-
-/**
- * The time from one search of the board for leases and places whose expiry has passed to the next one, in ms, if no
- * change is reported. After a long read, the time may be longer. No event reports an expiry.
- */
-const LOOK_EVERY_MS = 1_000;
 
 /** The most locks that one command reads by their names. */
 const MAX_NAMES = 500;
 
-/** The least pause between two reads of all locks where there is no change stream, in ms. */
-const POLL_EVERY_MS = 1_000;
-
-/**
- * Without a change stream, a pause is at least this many times as long as the read before it. So the reads take at most
- * a tenth of the time.
- */
-const PAUSES_PER_POLL = 9;
-
-const AFTER_FAILURES = new Backoff(250, 2_000);
-
-/** Matches a word of `wake` that reports a grant to a waiter. */
+/** Matches a word of `wake` that reports a grant to a waiter, or a granted upgrade. */
 const GRANT = /^[^-~+].*:[^:]+:[1-9]\d*$/;
 
 /**
- * Keeps a board up to date from `start` to `stop`. Reads all locks once, and then each lock that changes, as a change
- * stream over the collection reports it. After a gap in the stream, reads all locks again. Without a change stream,
- * reads all locks again and again.
+ * Keeps a board up to date from `start` to `stop`. Reads all locks once, and then each lock for which a change stream
+ * over the collection reports a change. After a gap in the stream, reads all locks again. If the stream is refused,
+ * polls: reads all locks again and again.
  */
 export class LockFeed {
   readonly #context: StreamContext;
@@ -69,8 +31,8 @@ export class LockFeed {
   readonly #isDirty = new Set<string>();
   #over: AbortController | undefined;
   /**
-   * Aborts when a change is reported, when all locks have to be read again, or at `stop`. This ends the part of a pause
-   * in which the feed only waits for a change.
+   * Aborts when a change is reported, when all locks have to be read again, or at `stop`. The abort ends the part of a
+   * pause in which the feed only waits for a change.
    */
   #nap = new AbortController();
   #state: BoardState = 'connecting';
@@ -78,7 +40,10 @@ export class LockFeed {
   #pollingWhy: string | undefined;
   #isStreaming = false;
   #mustReadAll = false;
-  /** Since when the board does not follow the store; while the feed polls, the time of the last read. */
+  /**
+   * Since when the board does not follow the store; while the feed polls, the time of the last read. `undefined` in the
+   * states `connecting` and `live`.
+   */
   #outdatedSinceMs: number | undefined;
   #failures = 0;
   /**
@@ -131,7 +96,10 @@ export class LockFeed {
     return this.#state === 'polling' ? this.#pollingWhy : undefined;
   }
 
-  /** For how long the board has not followed the store, in ms; 0 while it follows. */
+  /**
+   * For how long the board has not followed the store, in ms; while the feed polls, the time since the last read. 0
+   * in the states `connecting` and `live`.
+   */
   get outdatedMs(): number {
     return this.#outdatedSinceMs === undefined ? 0 : this.#context.clock.nowMs() - this.#outdatedSinceMs;
   }
@@ -253,14 +221,13 @@ export class LockFeed {
     if (this.#failures > 0) {
       await AFTER_FAILURES.pause(clock, this.#failures - 1, over);
     } else if (this.#pollingWhy !== undefined && !this.#mustReadAll) {
-      await sleepUntil(clock, nowMs + Math.max(POLL_EVERY_MS, PAUSES_PER_POLL * (nowMs - startedMs)), over);
+      await sleepUntil(clock, nextPollMs(startedMs, nowMs), over);
       this.#mustReadAll = true;
     } else {
       // A change that arrives alone costs a round trip. So the stream is paused, and the server collects the changes
       // for the next read.
       this.#stream.pause(true);
-      const pauseMs = Math.min(PAUSES_PER_READ * (nowMs - startedMs), MAX_PAUSE_MS);
-      const nextMs = Math.max(startedMs + READ_EVERY_MS, nowMs + pauseMs);
+      const nextMs = nextReadMs(startedMs, nowMs);
       await sleepUntil(clock, nextMs - COLLECT_MS, over);
       this.#stream.pause(false);
       await sleepUntil(clock, nextMs, over);
@@ -276,7 +243,7 @@ export class LockFeed {
     const { operationType, documentKey, wake } = event as Readonly<Record<string, unknown>>;
     const name = (documentKey as { readonly _id?: unknown } | undefined)?._id;
     if (typeof name !== 'string') {
-      // Without a key, the event is about the whole collection, for example a drop. With a key that is no text, it is
+      // An event without a key is about the whole collection, for example a drop. An event whose key is no text is
       // about a document that is not the library's.
       if (documentKey === undefined) this.#readAllSoon();
       return;

@@ -1,5 +1,6 @@
 import { CorruptLockDocumentError, ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import type { LockProvider } from '../provider.js';
+import { NOT_REVOKED } from './not-revoked.js';
 import { json, refusal } from './responses.js';
 import type { RevokeRequest } from './wire.js';
 
@@ -40,7 +41,8 @@ function parsed(text: string): RevokeRequest {
 
 function refusalOf(error: unknown): Response {
   if (error instanceof TypeError || error instanceof RangeError) return refusal(400, error.message);
-  if (error instanceof StoreUnavailableError) return refusal(503, 'the store is unavailable');
+  if (error instanceof StoreUnavailableError)
+    return refusal(503, 'the store is unavailable', error.outcomeKnown ? { [NOT_REVOKED]: '' } : {});
   if (error instanceof ProviderClosedError) return refusal(503, 'the provider is closed');
   if (error instanceof CorruptLockDocumentError)
     return refusal(409, 'the stored document is not well-formed');

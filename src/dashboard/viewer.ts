@@ -14,7 +14,7 @@ export interface Scene {
   readonly state: BoardState;
   readonly why: string | undefined;
   readonly serverNowMs: number;
-  /** For how long the board has not followed the store, in ms; 0 while it follows. */
+  /** `LockFeed.outdatedMs`. */
   readonly outdatedMs: number;
 }
 
@@ -30,9 +30,9 @@ const ASK_AGAIN_MS = 500;
 const RETRY_MS = 1_000;
 
 /**
- * What one viewer has been sent, and what it has to be sent next. Of the rows, a message has only those that have
- * changed since the message before it. A message is made when the viewer reads it. So a slow viewer gets fewer
- * messages, and at most one message is in memory.
+ * What one viewer has been sent, and what the next message has to say. A message has only the rows that have changed
+ * since the message before it. A message is made when the viewer reads it. So a slow viewer gets fewer messages, and at
+ * most one message is in memory.
  */
 export class Viewer {
   readonly #scene: Scene;

@@ -10,22 +10,22 @@ const SHARE = 1 / 5;
 const MOST_SAVED_MS = 100;
 
 /**
- * The saved time below which no view of a new filter is made, in ms. The rest is for the views that viewers have, so
- * viewers that open one filter after another do not stop the other viewers.
+ * The saved time below which no view of a new filter is made, in ms. This time is reserved for the views that viewers
+ * have already, so viewers that open one filter after another do not stop the other viewers.
  */
 const RESERVED_MS = 50;
 
 /**
- * A view is kept for at least this many times as long as it takes to make all views. So all known views together take
- * at most a seventh of the time, and the rest of `SHARE` is left for new filters.
+ * A view is kept for at least this many times as long as it takes to make all views that are not idle (`IDLE_MS`). So
+ * these views together take at most a seventh of the time, and the rest of `SHARE` is left for new filters.
  */
 const ROUNDS_PER_VIEW = 7;
 
 /**
- * A view that no viewer has asked for during this time, in ms, does not count among all views: a viewer that reads
- * nothing must not delay the others. A viewer that takes its messages asks after each change of the board, and the
- * board changes after each read of the feed. With a change stream, the feed pauses for at most `MAX_PAUSE_MS`, which is
- * shorter than this time.
+ * A view is idle if no viewer has asked for it during this time, in ms. Idle views are left out of the sum that delays
+ * new views: a viewer that reads nothing must not delay the others. A viewer that takes its messages asks at least once
+ * after each read of the feed. With a change stream, the feed pauses for at most `MAX_PAUSE_MS` of read-schedule.ts,
+ * which is shorter than this time.
  */
 const IDLE_MS = 5_000;
 
@@ -76,7 +76,7 @@ export class Views<V> {
     else known.viewers += 1;
   }
 
-  /** Called when a viewer that has joined leaves. The last viewer with the filter takes the view with it. */
+  /** Called when a viewer that has joined leaves. After the last viewer with the filter, the view is dropped. */
   leave(filter: string): void {
     const known = this.#filters.get(filter);
     if (known === undefined) return;
@@ -85,8 +85,8 @@ export class Views<V> {
   }
 
   /**
-   * Returns the view of the filter. `make` makes a view that is due, if there is time for it. Returns `undefined` if
-   * the filter waits for its first search, or if no viewer has joined with it.
+   * Returns the view of the filter. Calls `make` if a new view is due and the saved time allows it. Returns `undefined`
+   * if the filter waits for its first search, or if no viewer has joined with the filter.
    */
   of(filter: string, make: () => V): Aged<V> | undefined {
     const nowMs = this.#clock.nowMs();
@@ -101,7 +101,8 @@ export class Views<V> {
     } else {
       if (kept.isFresh) return { view: kept.view, ageMs: 0 };
       const dueAtMs = kept.madeAtMs + ROUNDS_PER_VIEW * this.#roundMs(nowMs);
-      // Idle views do not count in `#roundMs`. Without this condition, many of them could use up the time of new filters.
+      // Idle views do not count in `#roundMs`. Without this condition, many of them could use up the time of new
+      // filters.
       const mustWait = wasIdle && this.#isFirstSearchAwaited(nowMs);
       if (nowMs < dueAtMs || this.#savedMs <= 0 || mustWait)
         return { view: kept.view, ageMs: nowMs - kept.madeAtMs };
@@ -125,7 +126,7 @@ export class Views<V> {
     this.#savedAtMs = nowMs;
   }
 
-  /** The sum of the times, in ms, that it took to make the views that are not idle (`IDLE_MS`). */
+  /** How long it took to make all views that are not idle (`IDLE_MS`), in ms. */
   #roundMs(nowMs: number): number {
     let ms = 0;
     for (const filter of this.#filters.values()) if (!isIdle(filter, nowMs)) ms += filter.kept?.tookMs ?? 0;

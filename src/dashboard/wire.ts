@@ -35,7 +35,7 @@ export interface Row {
   readonly name: string;
 }
 
-/** A lock or an election. Of many holders and waiters, the first ones are listed and all are counted. */
+/** A lock or an election. All holders and waiters are counted, but if there are many, only the first are listed. */
 export interface LockRow extends Row {
   /** `corrupt`: the stored document is not well-formed, or no row can be made of it. */
   readonly kind: 'mutex' | 'reader-writer' | 'semaphore' | 'election' | 'corrupt';
@@ -44,7 +44,7 @@ export interface LockRow extends Row {
   readonly holderCount: number;
   readonly waiters: readonly WaiterRow[];
   readonly waiterCount: number;
-  /** How many grants to waiters the dashboard has seen. */
+  /** How many grants to waiters, and granted upgrades, the dashboard has seen. */
   readonly handOvers: number;
   /** How many leases the dashboard has seen run out. */
   readonly losses: number;
@@ -67,7 +67,7 @@ export interface JobRow extends Row {
 }
 
 /**
- * What has changed in one list of the page since the last message. In the first message for a connection or a filter:
+ * What has changed in one list of the page since the last message that had `found`. The first one of a connection has
  * the whole list.
  */
 export interface ListChange<R extends Row> {
@@ -103,12 +103,12 @@ export interface BoardMessage {
   readonly found?: Found | undefined;
 }
 
-/** What has changed of the rows that match the filter. The first one of a connection has all that are shown. */
+/** What has changed of the rows that match the filter. The first one of a connection has every shown row. */
 export interface Found {
   /**
-   * How old the rows may be, in ms; 0 if they are current. The longer of two times: since the rows were searched, if
-   * the board has changed since then, and since the board stopped following the store (while it polls, since the last
-   * read).
+   * How old the rows may be, in ms; 0 if they are current. The longer of two times: the time since the rows were
+   * searched, if the board has changed since then, and the time since the board stopped following the store (while the
+   * server of the page polls, since the last read).
    */
   readonly ageMs: number;
   readonly locks: ListChange<LockRow>;

@@ -22,7 +22,8 @@ export class Callbacks {
   readonly #onError: (error: unknown) => void;
   readonly #workers = new Set<Worker>();
   /**
-   * What is running: the work of the present or the last term and, at the end of that term, `vacate` and `onDeposed`.
+   * The promises of the running work. They belong to the present or the last term, and include `vacate` and
+   * `onDeposed`.
    */
   readonly #works = new Set<Promise<void>>();
   /** The running work of each worker, by the worker's name. The worker may have been detached meanwhile. */
@@ -129,7 +130,7 @@ export class Callbacks {
 
   /**
    * Starts the work. Returns a promise that resolves when the work has ended. Returns `undefined` if the work is over
-   * already: it threw, or returned no promise.
+   * already: the function threw, or returned no promise.
    */
   #begin(work: () => unknown, onError = this.#onError): Promise<void> | undefined {
     try {
@@ -147,6 +148,6 @@ export class Callbacks {
   }
 }
 
-/** Also true for a promise of another library, which may start its work only when `then` is called. */
+/** Also true for a promise of another library. Such a promise may start its work only when `then` is called. */
 const isPromise = (result: unknown): result is PromiseLike<unknown> =>
   typeof (result as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';

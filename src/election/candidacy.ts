@@ -3,7 +3,7 @@ import { within } from '../clock.js';
 import { ProviderClosedError, StoreUnavailableError } from '../errors.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Requester, Target } from '../primitives/requester.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import type { Callbacks } from './callbacks.js';
 import type { ParsedElectionOptions } from './election-options.js';
 import { TermHandOver } from './hand-over.js';
@@ -57,7 +57,7 @@ export class Candidacy {
     this.#callbacks = callbacks;
     this.#listener = listener;
     this.#termParts = { ...parts, context: requester.context };
-    const { candidateId, value, transitionMs, terms: durations } = options;
+    const { candidateId, value, transitionMs, durations } = options;
     this.#return = new ReturnTimer(requester.context, name, candidateId);
     this.queued = new Promise((resolve, reject) => {
       this.#resolveQueued = resolve;
@@ -67,8 +67,8 @@ export class Candidacy {
     this.queued.catch(() => undefined);
     this.#target = {
       name,
-      terms: durations,
-      seats: electionSeats,
+      durations,
+      rules: electionRules,
       demand: () => ({ candidateId, value, transitionMs }),
       makeHandle: (hold, holds) => new TermHandle(hold, holds, (term) => this.#release(term)),
       onReply: (reply) => {
@@ -85,8 +85,8 @@ export class Candidacy {
   }
 
   /**
-   * The error of the last copy of this candidate's request whose outcome is unknown; `undefined` if no copy has had an
-   * unknown outcome since the last reply of the store.
+   * The last error that left the outcome of this candidate's request unknown; `undefined` if the store has replied
+   * since.
    */
   get trouble(): unknown {
     return this.#trouble;
@@ -137,7 +137,7 @@ export class Candidacy {
     const term = this.#term;
     if (term === undefined) return false;
     const { context } = this.#requester;
-    const isPossible = await new TermHandOver(context, term.handle, this.#options.terms).isPossible(to);
+    const isPossible = await new TermHandOver(context, term.handle, this.#options.durations).isPossible(to);
     return isPossible && (await term.end('handed-over', drainMs, to));
   }
 

@@ -8,8 +8,8 @@ import {
   shortText,
   wrongType,
 } from '../options/checks.js';
-import { leaseTerms } from '../options/provider-options.js';
-import type { LeaseTerms, Settings } from '../options/provider-options.js';
+import { leaseDurations } from '../options/provider-options.js';
+import type { LeaseDurations, Settings } from '../options/provider-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
 
@@ -24,7 +24,7 @@ import { MAX_LEASE_MS } from '../protocol/lock-document.js';
  */
 export type WhyDeposed = 'stopped' | 'resigned' | 'handed-over' | 'lost';
 
-/** What a candidate does when its `onElected` fails. */
+/** The reaction of a candidate to a failure of its `onElected`. */
 export type OnFailure = 'lead-on' | 'resign';
 
 /** Options of one candidate of an election. All are checked once, when the candidate is created. */
@@ -48,16 +48,16 @@ export interface LeaderElectionOptions {
    */
   transitionMs?: number | undefined;
   /**
-   * What the candidate does when `onElected` throws or rejects. `resign` (default): the candidate gives up the term, so
-   * that another candidate can lead, and queues again after a pause. The pause grows with each such term in a row, up
-   * to half a minute. `lead-on`: the candidate continues to lead. In both cases an `error` event is emitted. It is no
-   * failure if `onElected` throws the reason of the aborted `term.signal`.
+   * The reaction of the candidate when `onElected` throws or rejects. `resign` (default): the candidate gives up the
+   * term, so that another candidate can lead, and queues again after a pause. The pause grows with each such term in a
+   * row, up to half a minute. `lead-on`: the candidate continues to lead. In both cases an `error` event is emitted. It
+   * is no failure if `onElected` throws the reason of the aborted `term.signal`.
    */
   onFailure?: OnFailure | undefined;
   /**
    * Called at the beginning of a term. The function may return a promise for the work of the term. This work has to end
-   * when `term.signal` aborts. The term goes on after the promise is fulfilled. The end of the term and the next
-   * request of the candidate wait for the promise. The function is never called before the `onDeposed` of the previous
+   * when `term.signal` aborts. The term goes on after the promise is fulfilled. `onDeposed` and the next request of the
+   * candidate wait until the promise settles. The function is never called before the `onDeposed` of the previous
    * term has ended.
    */
   onElected?: ((term: LockHandle) => unknown) | undefined;
@@ -72,7 +72,7 @@ export interface ParsedElectionOptions {
   readonly candidateId: string;
   readonly value: string;
   readonly transitionMs: number;
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   readonly onFailure: OnFailure;
   readonly onElected: NonNullable<LeaderElectionOptions['onElected']>;
   readonly onDeposed: NonNullable<LeaderElectionOptions['onDeposed']>;
@@ -100,7 +100,7 @@ export function parseElectionOptions(
     candidateId: parseCandidateId(orElse(options.candidateId, processId)),
     value: shortText('value', orElse(options.value, '')),
     transitionMs,
-    terms: electionTerms(settings, leaseMs, transitionMs),
+    durations: electionDurations(settings, leaseMs, transitionMs),
     onFailure: oneOf('onFailure', orElse(options.onFailure, 'resign'), ['lead-on', 'resign']),
     onElected: callback('onElected', options.onElected),
     onDeposed: callback('onDeposed', options.onDeposed),
@@ -119,10 +119,10 @@ export function parseCandidateId(given: unknown): string {
  * election, the document is kept for at least the usual retention, and for at least twice the sum of `leaseMs` and
  * `transitionMs`.
  */
-function electionTerms(settings: Settings, leaseMs: number, transitionMs: number): LeaseTerms {
-  const terms = leaseTerms(settings, leaseMs);
-  const retentionMs = Math.max(terms.retentionMs, 2 * (leaseMs + transitionMs)) + transitionMs;
-  return { ...terms, retentionMs, transitionMs };
+function electionDurations(settings: Settings, leaseMs: number, transitionMs: number): LeaseDurations {
+  const durations = leaseDurations(settings, leaseMs);
+  const retentionMs = Math.max(durations.retentionMs, 2 * (leaseMs + transitionMs)) + transitionMs;
+  return { ...durations, retentionMs, transitionMs };
 }
 
 function callback<A extends unknown[]>(

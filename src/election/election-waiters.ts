@@ -38,7 +38,7 @@ export class ElectionWaiters {
     tooLate: (waitedMs: number) => Promise<Error>,
   ): Promise<LockHandle> {
     const startedMs = this.#clock.nowMs();
-    const scope = new Scope(this.#name, this.#clock, this.#closing, { signal, startedMs, timeoutMs });
+    const scope = new Scope(this.#name, this.#clock, this.#closing, { signal, startedMs, timeoutMs }, 0);
     scope.throwIfOver();
     let end!: () => void;
     const ended = new Promise<LockHandle | Failed>((resolve, reject) => {

@@ -1,8 +1,8 @@
 import { within } from '../clock.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import { storedLeaseMs } from '../options/provider-options.js';
-import type { LeaseTerms } from '../options/provider-options.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import type { LeaseDurations } from '../options/provider-options.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { STORED_WAITERS, all, equal, isLive, literal, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { gaveBackLease } from '../protocol/wake.js';
@@ -18,11 +18,11 @@ const MAX_COPIES = 5;
  * taken while work is running.
  */
 export class TermHandOver {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #term: TermHandle;
-  readonly #durations: LeaseTerms;
+  readonly #durations: LeaseDurations;
 
-  constructor(context: AcquisitionContext, term: TermHandle, durations: LeaseTerms) {
+  constructor(context: LeaseContext, term: TermHandle, durations: LeaseDurations) {
     this.#context = context;
     this.#term = term;
     this.#durations = durations;
@@ -60,7 +60,7 @@ export class TermHandOver {
     const outcome = await settle(
       () => {
         sent += 1;
-        return combiner.submit(name, electionSeats, operation).outcome;
+        return combiner.submit(name, electionRules, operation).outcome;
       },
       { clock, isSettled: isAnswered, isOver: () => sent === MAX_COPIES, signal: hurried },
     );
@@ -84,7 +84,7 @@ export class TermHandOver {
   leaveTaken(): void {
     const { name, id } = this.#term;
     this.#term.letExpire();
-    void this.#context.combiner.submit(name, electionSeats, { type: 'ask', ids: [id] }).outcome;
+    void this.#context.combiner.submit(name, electionRules, { type: 'ask', ids: [id] }).outcome;
   }
 
   /**
@@ -95,7 +95,7 @@ export class TermHandOver {
     const { releases, clock, settings } = this.#context;
     const { name, id, copies } = this.#term;
     const untilMs = clock.nowMs() + storedLeaseMs(this.#durations) + settings.storeTimeoutMs;
-    const leaving = releases.giveBack({ name, seats: electionSeats, id, untilMs, copies });
+    const leaving = releases.giveBack({ name, rules: electionRules, id, untilMs, copies });
     await within(clock, settings.storeTimeoutMs, leaving);
   }
 }

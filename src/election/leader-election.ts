@@ -101,7 +101,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
    * @throws {@link ProviderClosedError}, {@link LockKindMismatchError}, {@link QueueFullError}, {@link
    *   CorruptLockDocumentError}, {@link UnsupportedServerError}; {@link StoreUnavailableError} if the store refuses. A
    *   candidate whose `start` rejects is stopped. A failure after the candidate was queued is an `error` event, and the
-   *   candidate continues. If the store does not answer a request, there is one such event until it answers again.
+   *   candidate continues. If the store does not answer a request, there is one such event until the store answers.
    */
   async start(): Promise<void> {
     await keepAlive(this.#candidate.start());
@@ -238,7 +238,7 @@ export class LeaderElection extends IsolatedEmitter<LeaderElectionEvents> implem
 
   /** @internal The time, in ms, for which the seat of a silent leader stays taken: `leaseMs` plus `transitionMs`. */
   get storedLeaseMs(): number {
-    return storedLeaseMs(this.#options.terms);
+    return storedLeaseMs(this.#options.durations);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { CorruptLockDocumentError } from '../errors.js';
 import type { LeaseholdError } from '../leasehold-error.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { NOW, STORED_WAITERS, isLive, filter } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
@@ -20,7 +20,9 @@ export interface LeaderInfo {
   readonly token: number;
   /** When the term began. */
   readonly electedAt: Date;
-  /** When the lease of the leader ends unless it is extended. */
+  /**
+   * When the term of the leader ends unless its lease is extended. The stored lease lasts longer, by the transition.
+   */
   readonly expiresAt: Date;
   /** The end of the transition of the election, which begins at `expiresAt`; `null` if `transitionMs` is 0. */
   readonly transitionUntil: Date | null;
@@ -50,7 +52,7 @@ export interface LeaderRead {
   readonly leftMs: number;
 }
 
-const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionSeats) };
+const PROJECTION: Fields = { now: NOW, kind: 1, holder: 1, ...wellFormedProjection(electionRules) };
 
 /** Resolves with the error if the read fails. A name without a well-formed document of an election has no leader. */
 export async function readLeaders(
@@ -93,7 +95,7 @@ async function readElection(
   const outcome = await collection.read([name], projection, 'majority');
   if (outcome.type !== 'done') throw unavailable(name, true, outcome.error);
   const [stored] = outcome.value as readonly Stored[];
-  if (stored?.kind !== electionSeats.kind) return undefined;
+  if (stored?.kind !== electionRules.kind) return undefined;
   if (!stored.isWellFormed) throw new CorruptLockDocumentError(name);
   return stored;
 }

@@ -1,7 +1,7 @@
 import type { Timer } from '../clock.js';
 import { newNonce } from '../lease/ids.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { MIN_LEASE_MS } from '../protocol/lock-document.js';
 import type { Reply } from '../protocol/replies/reply.js';
 
@@ -14,12 +14,12 @@ const RETRY_MS = 200;
  * tells this candidate that the transition has begun. So the timer sends a look, whose update admits the candidate.
  */
 export class ReturnTimer {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #name: string;
   readonly #candidateId: string;
   #timer: Timer | undefined;
 
-  constructor(context: AcquisitionContext, name: string, candidateId: string) {
+  constructor(context: LeaseContext, name: string, candidateId: string) {
     this.#context = context;
     this.#name = name;
     this.#candidateId = candidateId;
@@ -56,7 +56,7 @@ export class ReturnTimer {
       retentionMs: 0,
       nonce: newNonce(this.#context.clock),
     } as const;
-    const outcome = await this.#context.combiner.submit(this.#name, electionSeats, look).outcome;
+    const outcome = await this.#context.combiner.submit(this.#name, electionRules, look).outcome;
     if (this.#timer !== timer || timer === undefined || outcome.type === 'refused') return;
     if (outcome.type === 'unknown') this.#lookIn(RETRY_MS);
     else if (outcome.value.reply !== null) this.note(outcome.value.reply);

@@ -1,5 +1,5 @@
 import { sleepUntil, within } from '../clock.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import { holdEndOf } from '../observation.js';
 import { DRAIN_MS } from '../options/admin-options.js';
 import type { Callbacks } from './callbacks.js';
@@ -15,7 +15,7 @@ export interface TermListener {
 }
 
 export interface TermParts {
-  readonly context: AcquisitionContext;
+  readonly context: LeaseContext;
   readonly options: ParsedElectionOptions;
   readonly callbacks: Callbacks;
   readonly listener: TermListener;
@@ -158,7 +158,7 @@ export class Term {
       // A provider that closes stops its elections itself. Otherwise the lease was revoked and is not extended any
       // more, so the work gets at most `leaseMs` to finish.
       if (context.closing.aborted) return;
-      this.#beginEnd({ why: 'resigned', drainMs: options.terms.leaseMs, to: undefined });
+      this.#beginEnd({ why: 'resigned', drainMs: options.durations.leaseMs, to: undefined });
     });
   }
 
@@ -210,6 +210,6 @@ export class Term {
   }
 
   get #handOver(): TermHandOver {
-    return new TermHandOver(this.#parts.context, this.handle, this.#parts.options.terms);
+    return new TermHandOver(this.#parts.context, this.handle, this.#parts.options.durations);
   }
 }

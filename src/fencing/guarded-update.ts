@@ -1,7 +1,7 @@
 import type { Collection, Document, Filter, FindOptions, UpdateOptions, UpdateResult } from 'mongodb';
-import { StaleTokenError } from '../errors.js';
 import { given } from './driver-options.js';
 import type { FencedBy } from './fence.js';
+import { StaleTokenError } from './stale-token-error.js';
 import { notAbove } from './token-field.js';
 
 /**

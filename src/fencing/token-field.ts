@@ -16,8 +16,8 @@ export function parseField(given: string | undefined): string {
 /**
  * Selects the documents whose stored token is missing or not above `token`.
  *
- * A value that is not a number never passes, because it does not show how new its write was. In a query, `$lte` with a
- * number matches only numbers, and never NaN. `$lte` also checks the elements of arrays, so arrays are excluded.
+ * A value that is not a number never passes, because it does not tell how new the last write was. In a query, `$lte`
+ * with a number matches only numbers, and never NaN. `$lte` also checks the elements of arrays, so arrays are excluded.
  * `$expr` is no alternative: in `$expr`, null and NaN come before all numbers, and an upsert does not accept `$expr`.
  *
  * A parent of the field must be missing or an object. In an array, the path would select fields of the elements. In any

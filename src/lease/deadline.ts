@@ -3,7 +3,7 @@
 
 import { after } from '../clock.js';
 import type { Clock, Moment } from '../clock.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import { countedLeftMs } from '../protocol/lock-document.js';
 import type { Lease } from '../protocol/lock-document.js';
 
@@ -25,11 +25,11 @@ export const earliestEnd = (lease: Lease, nowMs: number, sentAt: Moment): Moment
  * is live until its deadline, even if the server's clock gains the allowance on the clock of this process meanwhile
  * (bounds B1 and B2 in docs/guarantees.md).
  */
-export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseTerms): Moment =>
+export const deadlineBefore = (end: Moment, { clockAllowanceMs }: LeaseDurations): Moment =>
   after(end, -clockAllowanceMs);
 
-export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, terms: LeaseTerms): Moment =>
-  deadlineBefore(earliestEnd(lease, nowMs, sentAt), terms);
+export const deadlineOf = (lease: Lease, nowMs: number, sentAt: Moment, durations: LeaseDurations): Moment =>
+  deadlineBefore(earliestEnd(lease, nowMs, sentAt), durations);
 
 /**
  * The deadline of a lease that an acknowledged update has extended, and that a local read has shown after it. The read
@@ -44,24 +44,24 @@ export function extendedDeadline(
   nowMs: number,
   readAt: Moment,
   updatedAt: Moment,
-  terms: LeaseTerms,
+  durations: LeaseDurations,
 ): Moment {
-  const shown = deadlineOf(lease, nowMs, readAt, terms);
+  const shown = deadlineOf(lease, nowMs, readAt, durations);
   const { leaseMs, transitionMs = 0 } = lease;
-  const acknowledged = deadlineBefore(after(updatedAt, leaseMs - transitionMs), terms);
+  const acknowledged = deadlineBefore(after(updatedAt, leaseMs - transitionMs), durations);
   return acknowledged.ms < shown.ms ? acknowledged : shown;
 }
 
 /** Whether `leftMs` is at least a third of the lease: enough for a new hold to begin without an extension. */
-export const isEnough = (leftMs: number, { leaseMs }: LeaseTerms): boolean => leftMs >= leaseMs / 3;
+export const isEnough = (leftMs: number, { leaseMs }: LeaseDurations): boolean => leftMs >= leaseMs / 3;
 
 /**
  * Whether at least a third of the lease is left until `deadline`. If not, the process sends an extension of the granted
  * lease and awaits the answer before the caller gets the hold (E7). The one exception: the time of the request is up,
  * and the store does not confirm the extension within `CANCEL_GRACE_MS` after that.
  */
-export const leavesEnough = (deadline: Moment, clock: Clock, terms: LeaseTerms): boolean =>
-  isEnough(deadline.ms - clock.nowMs(), terms);
+export const leavesEnough = (deadline: Moment, clock: Clock, durations: LeaseDurations): boolean =>
+  isEnough(deadline.ms - clock.nowMs(), durations);
 
 /**
  * The wall clock may run ahead of the monotonic clock by this time without a suspension: the wall clock may be slewed,
@@ -75,5 +75,5 @@ const MIN_SUSPENSION_MS = 100;
  * `MIN_SUSPENSION_MS`: the monotonic clock may stand still during a suspension (E19). A wall clock that was set ahead
  * gives the same sign.
  */
-export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseTerms): boolean =>
+export const wasSuspended = (deadline: Moment, clock: Clock, { clockAllowanceMs }: LeaseDurations): boolean =>
   clock.wallMs() - clock.nowMs() - deadline.wallAheadMs > Math.max(clockAllowanceMs, MIN_SUSPENSION_MS);

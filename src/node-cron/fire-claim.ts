@@ -1,11 +1,11 @@
 import { sleepUntil, within } from '../clock.js';
 import { seconds } from '../error-text.js';
 import { CorruptLockDocumentError, LockKindMismatchError, ProviderClosedError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import { newNonce } from '../lease/ids.js';
 import { MAX_JOBS } from '../protocol/lock-document.js';
 import type { OutcomeWithoutTerm } from '../protocol/jobs/job-claims.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { answerTo } from '../protocol/wake.js';
 import { ServerTime } from '../schedule/server-time.js';
 import { settle } from '../store/settle.js';
@@ -36,14 +36,14 @@ type Answer =
  * provider closes.
  */
 export class FireClaim {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #fire: Fire;
   readonly #claimId: string;
   readonly #time: ServerTime;
   /** Whether a copy was sent whose outcome is unknown: it may have been applied. */
   #isAnyUnanswered = false;
 
-  constructor(context: AcquisitionContext, fire: Fire) {
+  constructor(context: LeaseContext, fire: Fire) {
     this.#context = context;
     this.#fire = fire;
     this.#claimId = newNonce(context.clock);
@@ -86,7 +86,7 @@ export class FireClaim {
     const { clock, combiner, process, settings } = this.#context;
     const { name, job, instant, untilMs, over } = this.#fire;
     const nonce = newNonce(clock);
-    const { outcome: sent } = combiner.submit(name, electionSeats, {
+    const { outcome: sent } = combiner.submit(name, electionRules, {
       ...{ type: 'claimWithoutTerm', job, instant, claimId: this.#claimId, process, nonce },
       retentionMs: settings.retentionMs,
     });
@@ -102,10 +102,10 @@ export class FireClaim {
     if (reply !== null) this.#time.learn(reply.nowMs, outcome.sentAt.ms);
     const answer = answerTo(wake, nonce);
     if (answer !== undefined) return answer as OutcomeWithoutTerm;
-    const isOfAnotherKind = reply !== null && reply.kind !== electionSeats.kind;
+    const isOfAnotherKind = reply !== null && reply.kind !== electionRules.kind;
     return {
       failed: isOfAnotherKind
-        ? new LockKindMismatchError(name, electionSeats.kind, reply.kind)
+        ? new LockKindMismatchError(name, electionRules.kind, reply.kind)
         : new CorruptLockDocumentError(name),
     };
   }

@@ -46,8 +46,9 @@ const SCOPE = 'leasehold';
  *
  * While a `LockProvider` is instrumented, each request whose span is recorded carries the trace context of its hold.
  * The lease stores the trace context in the field `traceparent` (55 bytes), unless the update of a process that is not
- * instrumented grants the seat. If the process of the next hold is instrumented too, and the last answer showed the
- * request of that hold at the head of the queue, it links the span of that hold to this trace context.
+ * instrumented grants the seat. The span of the next hold links to this trace context if its process is instrumented,
+ * too, and has learned of it: from the event of the grant, or from an answer that showed its request at the head of the
+ * queue.
  *
  * An error that a tracer, a meter or `groupOf` throws later changes nothing for the lock. The error causes a process
  * warning, at most one a minute.

@@ -36,8 +36,9 @@ interface Timed {
 }
 
 /**
- * One request, from its call until the end of its hold. `span` begins with the call. After a grant it becomes the span
- * of the hold: the request carries the trace context of the hold, so that span must exist before the request is sent.
+ * One request, from its call until the end of its hold. `span` begins with the call. After a grant, `span` becomes the
+ * span of the hold: the request carries the trace context of the hold, so that span must exist before the request is
+ * sent.
  */
 interface Tracked extends Timed {
   readonly parent: Context;

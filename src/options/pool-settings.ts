@@ -3,10 +3,7 @@ import type { DriverDb } from '../driver-types.js';
 import { parseNamespace } from './provider-options.js';
 import type { Settings } from './provider-options.js';
 
-/**
- * The error for an argument that is no `Db` of the driver. A connection of Mongoose has a `Db` only once it is
- * connected; the message says how to get the `Db`.
- */
+/** The error for an argument that is no `Db`. For a connection of Mongoose, the message says how to get the `Db`. */
 function notADb(given: unknown): TypeError {
   const isMongoose = typeof (given as { getClient?: unknown } | null | undefined)?.getClient === 'function';
   const hint = isMongoose ? '; for a Mongoose connection, pass connection.getClient().db()' : '';
@@ -36,7 +33,7 @@ export function settingsFor(db: DriverDb, settings: Settings): Settings {
 export const LEAST_POOL_TO_OBSERVE = 3;
 
 /**
- * The smallest pool with which `Engine.overseeing` allows a third change stream: one connection more, for that stream.
+ * The smallest pool with which `Engine.overseeing` allows a third change stream, which needs one more connection.
  */
 export const LEAST_POOL_TO_OVERSEE = 4;
 

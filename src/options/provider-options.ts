@@ -86,7 +86,7 @@ export interface LockProviderOptions {
 
 /**
  * The options of a provider after the checks. Only `extendEveryMs` and `clockAllowanceMs` may lack their defaults:
- * `leaseTerms` computes these from the length of a lease.
+ * `leaseDurations` computes these from the length of a lease.
  */
 export interface Settings {
   readonly collectionName: string;
@@ -106,7 +106,7 @@ export interface Settings {
 }
 
 /** The length of one lease, and the durations that go with it. */
-export interface LeaseTerms {
+export interface LeaseDurations {
   readonly leaseMs: number;
   readonly extendEveryMs: number;
   readonly clockAllowanceMs: number;
@@ -115,8 +115,9 @@ export interface LeaseTerms {
   readonly transitionMs?: number;
 }
 
-/** The longest time that a lease or a place stored under these terms lasts without an extension, in ms. */
-export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseTerms): number => leaseMs + transitionMs;
+/** The longest time that a lease or a place with these durations lasts without an extension, in ms. */
+export const storedLeaseMs = ({ leaseMs, transitionMs = 0 }: LeaseDurations): number =>
+  leaseMs + transitionMs;
 
 export const PROVIDER_OPTIONS: KeysOf<LockProviderOptions> = {
   collectionName: true,
@@ -166,12 +167,12 @@ export function parseSettings(given: LockProviderOptions): Settings {
     label: optional(options.label, (label) => shortText('label', label)),
     createIndexes: boolean('createIndexes', orElse(options.createIndexes, true)),
   });
-  leaseTerms(settings, leaseMs);
+  leaseDurations(settings, leaseMs);
   return settings;
 }
 
-/** The terms of a lease of this length. `retentionMs` is at least twice this length. */
-export function leaseTerms(settings: Settings, leaseMs: number): LeaseTerms {
+/** The durations of a lease of this length. `retentionMs` is at least twice this length. */
+export function leaseDurations(settings: Settings, leaseMs: number): LeaseDurations {
   const { extendEveryMs = leaseMs / 3, clockAllowanceMs = Math.min(1_000, leaseMs / 10) } = settings;
   if (clockAllowanceMs >= leaseMs / 2) {
     throw new RangeError(

@@ -12,8 +12,8 @@ import {
   shortText,
   wrongType,
 } from './checks.js';
-import { leaseTerms } from './provider-options.js';
-import type { LeaseTerms, Settings } from './provider-options.js';
+import { leaseDurations } from './provider-options.js';
+import type { LeaseDurations, Settings } from './provider-options.js';
 import type { KeysOf } from './unknown-keys.js';
 
 /** Options of one mutex, reader-writer lock or semaphore. */
@@ -27,10 +27,11 @@ export interface PrimitiveOptions {
    * seat is kept only while the provider knows that no other process waits (`passes` allows exceptions). A provider
    * that polls keeps no further seat.
    *
-   * A try of another process finds a kept seat taken. A waiting request of another process gets an idle seat at once.
-   * There are two exceptions. If no caller has used a kept seat of this provider for `wakeIdleMs` (at least a second),
-   * the provider reads its kept locks only once a second, so a waiting request may get the seat a second later. If the
-   * provider has lost its change stream, a waiting request may get the seat only after the next extension of its lease.
+   * A try of another process finds a kept seat taken. If a request of another process waits, this provider gives back
+   * an idle seat as soon as it learns of that request. Usually its change stream reports the request at once. But if no
+   * caller has used a kept seat of this provider for `wakeIdleMs` (at least a second), the provider may learn of the
+   * request up to a second later. If the provider has lost its change stream, it may learn of the request
+   * only at the next extension of the seat's lease.
    *
    * A reader-writer lock keeps only reads: the readers of this provider that have the same `leaseMs` share one seat,
    * also at the same time, until a request or an upgrade waits for the lock.
@@ -41,8 +42,9 @@ export interface PrimitiveOptions {
   /**
    * How often a kept seat of a mutex or a semaphore may pass to the next caller of this provider although another
    * process waits: an integer, 0 to 255, default 0. A value above 0 needs `keepMs`. Such passes delay a waiter of
-   * another process by at most `passes` holds of this provider. They begin only during the `keepMs` that start when
-   * this provider has the seat and knows of a waiter. The count starts anew after another process has had the seat.
+   * another process by at most `passes` holds of this provider. No such pass begins later than `keepMs` after the
+   * first instant at which this provider had the seat and knew of a waiter. The passes and this time are counted anew
+   * after another process has had the seat.
    * Whatever this option says, the seat of a mutex is given back after 255 passes of one grant, and a seat of a
    * semaphore after 15. A reader-writer lock refuses a value above 0, because readers share a kept read only until a
    * request or an upgrade waits for the lock.
@@ -53,15 +55,15 @@ export interface PrimitiveOptions {
 /** Options of one semaphore. */
 export interface SemaphoreOptions extends PrimitiveOptions {
   /**
-   * What to do if the semaphore is in use and its stored limit differs from the limit of this object: `throw` (default)
-   * a {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore to the limit of this
-   * object. An idle semaphore takes over the limit of this object, unless the option is `follow`. Once the two limits
-   * agree, the object follows the stored limit.
+   * Decides what a request does if the semaphore is in use and its stored limit differs from the limit of this object:
+   * `throw` (default) a {@link SemaphoreLimitMismatchError}, `follow` the stored limit, or `resize` the semaphore to
+   * the limit of this object. An idle semaphore takes over the limit of this object, unless the option is `follow`.
+   * Once the two limits agree, the object follows the stored limit.
    */
   whenLimitDiffers?: WhenLimitDiffers | undefined;
 }
 
-/** What a semaphore object does about a stored limit that differs from its own. */
+/** The ways in which a semaphore object treats a stored limit that differs from its own. */
 export type WhenLimitDiffers = 'throw' | 'follow' | 'resize';
 
 /** Options of one request. */
@@ -75,7 +77,7 @@ export interface AcquireOptions {
   signal?: AbortSignal | undefined;
   /** The lease of this hold, in ms: an integer, 100 ms to 24 h. Default: the lease of the lock object. */
   leaseMs?: number | undefined;
-  /** What the lock is wanted for; processes that wait for the lock can see this. At most 1,024 bytes of UTF-8. */
+  /** The purpose of the hold, which processes that wait for the lock can see. At most 1,024 bytes of UTF-8. */
   why?: string | undefined;
 }
 
@@ -106,7 +108,7 @@ export interface ParsedKeeping {
 export const NOT_KEPT: ParsedKeeping = { keepMs: 0, passes: 0 };
 
 export interface ParsedPrimitiveOptions {
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   readonly keeping: ParsedKeeping;
 }
 
@@ -135,7 +137,7 @@ export function parseSemaphoreOptions(
 }
 
 const primitive = (settings: Settings, options: PrimitiveOptions): ParsedPrimitiveOptions => ({
-  terms: leaseTerms(settings, leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs))),
+  durations: leaseDurations(settings, leaseLength('leaseMs', orElse(options.leaseMs, settings.leaseMs))),
   keeping: parseKeeping(options),
 });
 
@@ -164,7 +166,7 @@ export interface ParsedWait {
 }
 
 export interface ParsedAcquireOptions extends ParsedWait {
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   readonly why: string | undefined;
 }
 
@@ -177,14 +179,14 @@ export type WaitingCall =
 
 export function parseAcquireOptions(
   settings: Settings,
-  terms: LeaseTerms,
+  durations: LeaseDurations,
   given: AcquireOptions | undefined,
   of: WaitingCall,
 ): ParsedAcquireOptions {
   const { leaseMs, why, ...wait } = knownOptions(given, of, ACQUIRE_OPTIONS);
   return {
     ...parseWaitOf(wait, of),
-    terms: leaseMs === undefined ? terms : leaseTerms(settings, leaseLength('leaseMs', leaseMs)),
+    durations: leaseMs === undefined ? durations : leaseDurations(settings, leaseLength('leaseMs', leaseMs)),
     why: optional(why, (text) => shortText('why', text)),
   };
 }

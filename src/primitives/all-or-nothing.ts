@@ -4,7 +4,7 @@ import { AcquireTimeoutError, LockLostError } from '../errors.js';
 import { newAttemptId } from '../lease/ids.js';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import { leaseTerms } from '../options/provider-options.js';
+import { leaseDurations } from '../options/provider-options.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
 import type { CallLimits } from '../scope.js';
@@ -38,8 +38,8 @@ export async function acquireAll<const R extends readonly LockRequest[]>(
 ): Promise<CompositeHandle<R>> {
   const parts = parseRequests(requester, requests);
   const { clock, settings } = requester.context;
-  const terms = leaseTerms(settings, settings.leaseMs);
-  const { timeoutMs, signal } = parseAcquireOptions(settings, terms, options, call);
+  const durations = leaseDurations(settings, settings.leaseMs);
+  const { timeoutMs, signal } = parseAcquireOptions(settings, durations, options, call);
   const limits = { timeoutMs, signal, startedMs: clock.nowMs() };
   const inOrder = parts.toSorted(byName);
   for (;;) {
@@ -186,8 +186,8 @@ class Round {
   #unanswered(part: Part): AcquireTimeoutError {
     const { clock, collection, report } = this.#requester.context;
     const waitedMs = clock.nowMs() - this.#limits.startedMs;
-    const { name, seats } = part.target();
-    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(clock), waitedMs });
+    const { name, rules } = part.target();
+    report('timeout', { lockName: name, kind: rules.kind, id: newAttemptId(clock), waitedMs });
     return new AcquireTimeoutError(name, { waitedMs, cause: collection.unanswered() });
   }
 

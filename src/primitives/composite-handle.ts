@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { followSilently, heardController } from '../lease/holding/heard-signal.js';
-import { LeaseHandle, inFacts } from '../lease/holding/lease-handle.js';
+import { LeaseHandle, standingForLog } from '../lease/holding/lease-handle.js';
 import type { Hold, LockHandle } from '../lease/holding/lock-handle.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { PermitHandle } from '../lease/holding/permit-handle.js';
@@ -59,7 +59,7 @@ export class CompositeLeaseHandle<R extends readonly LockRequest[]> implements C
   /** @internal For logs: the present state of the composite and of each handle. Reading it has no side effect. */
   toJSON(): object {
     const [shortest] = this.#taken.map(standingOf).sort((a, b) => a.remainingMs - b.remainingMs);
-    return { ...(shortest && inFacts(shortest)), handles: this.handles };
+    return { ...(shortest && standingForLog(shortest)), handles: this.handles };
   }
 
   /** @internal */

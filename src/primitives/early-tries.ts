@@ -8,7 +8,7 @@ type End = { readonly grant: Unclaimed<LockHandle> } | { readonly error: unknown
 export interface EarlyTry {
   readonly part: Part;
   readonly ended: Promise<End>;
-  /** `undefined` while the try has no answer. */
+  /** `undefined` until the try has ended. */
   readonly end: End | undefined;
 }
 

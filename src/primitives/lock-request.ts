@@ -49,7 +49,6 @@ export type LockRequest = MutexRequest | ReadRequest | WriteRequest | Upgradeabl
 /** One request after the checks. */
 export interface Part {
   readonly name: string;
-  /** @throws `RangeError` if the limit of the semaphore has become less than the number of permits in the request. */
   target(): Target<LockHandle>;
 }
 
@@ -113,7 +112,7 @@ function partOf(requester: Requester, request: LockRequest, at: string): Part {
   if ('semaphore' in request) {
     const lock = own(request.semaphore, SemaphoreFace, 'semaphore');
     const permits = parsePermits(request.permits, lock.limit);
-    return { name: lock.name, target: () => lock.target(parsePermits(permits, lock.limit)) };
+    return { name: lock.name, target: () => lock.target(permits) };
   }
   if ('read' in request) {
     const lock = own(request.read, ReaderWriterLockFace, 'reader-writer lock');

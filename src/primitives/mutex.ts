@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import type { AcquireOptions, ParsedKeeping } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../protocol/kinds/mutex-rules.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
@@ -52,8 +52,8 @@ export interface Mutex {
   use<T>(work: (lock: LockHandle) => T | Promise<T>, options?: AcquireOptions): Promise<T>;
 
   /**
-   * Reads the present state of the lock; `null` if the lock is not stored, for example because it was never used, or
-   * was purged after the retention time.
+   * Reads the present state of the lock of this name, of whatever kind it is; `null` if none is stored, for example
+   * because it was never used, or was purged after the retention time.
    */
   inspect(): Promise<LockSnapshot | null>;
 }
@@ -64,14 +64,14 @@ export class MutexFace implements Mutex {
   readonly target: Target<LockHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: ParsedKeeping) {
+  constructor(requester: Requester, name: string, durations: LeaseDurations, keeping: ParsedKeeping) {
     this.name = name;
     this.#requester = requester;
     this.target = {
       name,
-      terms,
+      durations,
       keeping,
-      seats: mutexSeats,
+      rules: mutexRules,
       demand: () => ({}),
       makeHandle: (hold, holds) => new LeaseHandle(hold, holds),
     };

@@ -4,10 +4,10 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { ModeChanges } from '../lease/mode-change/mode-changes.js';
 import { ReaderWriterLeaseHandle } from '../lease/mode-change/reader-writer-handle.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import type { AcquireOptions, ParsedKeeping } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../protocol/kinds/reader-writer-rules.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 
@@ -17,8 +17,8 @@ import type { Requester, Target } from './requester.js';
  * second upgradeable read. So a stream of readers does not keep out a writer, and a stream of writers does not keep out
  * a reader.
  *
- * An upgradeable read is a read that can become a write without a release in between. This change, the upgrade, goes
- * before all waiting requests. Only one hold at a time is upgradeable. The lock is not reentrant. In the cases that
+ * An upgradeable read is a read that can become a write without a release in between. This change, the upgrade, jumps
+ * the queue of waiting requests. Only one hold at a time is upgradeable. The lock is not reentrant. In the cases that
  * {@link Mutex} lists, a writer and another holder can both believe that they hold the lock. Only the token of a write
  * can fence.
  */
@@ -83,8 +83,8 @@ export interface ReaderWriterLock {
   ): Promise<T>;
 
   /**
-   * Reads the present state of the lock; `null` if the lock is not stored, for example because it was never used, or
-   * was purged after the retention time.
+   * Reads the present state of the lock of this name, of whatever kind it is; `null` if none is stored, for example
+   * because it was never used, or was purged after the retention time.
    */
   inspect(): Promise<LockSnapshot | null>;
 }
@@ -97,10 +97,10 @@ export class ReaderWriterLockFace implements ReaderWriterLock {
   readonly upgradeableReadTarget: Target<ReaderWriterHandle>;
   readonly #requester: Requester;
 
-  constructor(requester: Requester, name: string, terms: LeaseTerms, keeping: ParsedKeeping) {
+  constructor(requester: Requester, name: string, durations: LeaseDurations, keeping: ParsedKeeping) {
     this.name = name;
     this.#requester = requester;
-    const lock = { name, terms, seats: readerWriterSeats };
+    const lock = { name, durations, rules: readerWriterRules };
     const makeHandle: Target<ReaderWriterHandle>['makeHandle'] = (hold, holds, context) =>
       new ReaderWriterLeaseHandle(hold, holds, new ModeChanges(context, holds, hold));
     this.readTarget = {

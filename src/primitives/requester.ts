@@ -4,7 +4,7 @@
 import { AcquireTimeoutError, ProviderClosedError } from '../errors.js';
 import { keepAlive } from '../keep-alive.js';
 import { Acquisition } from '../lease/acquiring/acquisition.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import type { BegunRequest, Wanted } from '../lease/acquiring/begun-request.js';
 import type { Hold } from '../lease/holding/hold.js';
 import type { Holds } from '../lease/holding/holds.js';
@@ -12,7 +12,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { Seat } from '../lease/holding/seat.js';
 import type { SeatCache } from '../lease/seat-cache/seat-cache.js';
 import type { ObservedAcquire } from '../observer.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import { NOT_KEPT, parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, ParsedKeeping, WaitingCall } from '../options/request-options.js';
 import type { Reply } from '../protocol/replies/reply.js';
@@ -21,10 +21,10 @@ import { askWithinChain, heldByChain, useLock } from './call-chain.js';
 
 /** One lock, and how a primitive requests it. */
 export interface Target<H extends LockHandle> extends Wanted {
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   /** Default: released seats are not kept. */
   readonly keeping?: ParsedKeeping;
-  makeHandle(hold: Hold, holds: Holds, context: AcquisitionContext): H;
+  makeHandle(hold: Hold, holds: Holds, context: LeaseContext): H;
   /**
    * Whether only the caller itself could end the wait, because its own chain of calls has the holds `held`. Default:
    * true.
@@ -46,7 +46,7 @@ type Granted<T> = (hold: Hold, waitedMs: number, observed: ObservedAcquire | und
  * lock.
  */
 export class Requester {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #holds: Holds;
   readonly #seatCache: SeatCache;
   readonly #onGrant: () => void;
@@ -54,7 +54,7 @@ export class Requester {
   #waiting = 0;
 
   constructor(
-    context: AcquisitionContext,
+    context: LeaseContext,
     holds: Holds,
     seatCache: SeatCache,
     onGrant: () => void,
@@ -72,7 +72,7 @@ export class Requester {
     return this.#waiting;
   }
 
-  get context(): AcquisitionContext {
+  get context(): LeaseContext {
     return this.#context;
   }
 
@@ -112,8 +112,8 @@ export class Requester {
     granted: Granted<T>,
   ): Promise<T> {
     const { settings } = this.#context;
-    const { name, terms } = target;
-    const parsed = parseAcquireOptions(settings, terms, options, call);
+    const { name, durations } = target;
+    const parsed = parseAcquireOptions(settings, durations, options, call);
     const { clock } = this.#context;
     const startedMs = clock.nowMs();
     const held = (): readonly LockHandle[] => (parsed.timeoutMs === Infinity ? heldByChain(this, name) : []);
@@ -123,15 +123,15 @@ export class Requester {
     };
     const { observation } = this.#context;
     const observed = observation.isOn
-      ? observation.acquireStarted({ lockName: name, kind: target.seats.kind, mode: target.demand().mode })
+      ? observation.acquireStarted({ lockName: name, kind: target.rules.kind, mode: target.demand().mode })
       : undefined;
     try {
       return await askWithinChain(name, isHopeless, async (isSingleTry) => {
         const timeoutMs = isSingleTry ? 0 : parsed.timeoutMs;
-        const isNested = held().length > 0;
+        const isNestedWithoutBound = held().length > 0;
         this.#waiting += 1;
         try {
-          const request = { ...target, ...parsed, timeoutMs, startedMs, isNested, observed };
+          const request = { ...target, ...parsed, timeoutMs, startedMs, isNestedWithoutBound, observed };
           const hold = await this.#hold(request, target.keeping);
           const waitedMs = clock.nowMs() - startedMs;
           if (observed !== undefined)
@@ -157,7 +157,7 @@ export class Requester {
    */
   #hold(request: BegunRequest, keeping = NOT_KEPT): Promise<Hold> {
     const { keepMs } = keeping;
-    const lock = this.#seatCache.lock(request.name, request.seats, keepMs);
+    const lock = this.#seatCache.lock(request.name, request.rules, keepMs);
     if (lock === undefined) return this.#ask(request);
     const ask = (): Promise<Hold> => {
       const sinceMs = this.#context.clock.nowMs();

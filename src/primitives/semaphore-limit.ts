@@ -1,11 +1,11 @@
 import { sleepUntil } from '../clock.js';
 import { CorruptLockDocumentError, LockKindMismatchError, ProviderClosedError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import { UnansweredCopies } from '../store/unanswered-copies.js';
 import type { WhenLimitDiffers } from '../options/request-options.js';
 import type { Demand } from '../protocol/operation.js';
 import type { Reply } from '../protocol/replies/reply.js';
-import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
+import { semaphoreRules } from '../protocol/kinds/semaphore-rules.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { isKnown } from '../store/outcome.js';
 import type { Outcome } from '../store/outcome.js';
@@ -25,14 +25,14 @@ const cameTooLate = (reply: Reply | null, limit: number, notAfter: Date): boolea
  * shows the stored limit, and then the stored limit.
  */
 export class SemaphoreLimit {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #name: string;
   readonly #whenLimitDiffers: WhenLimitDiffers;
   #given: number;
   #known: number;
   #knowsStoredLimit = false;
 
-  constructor(context: AcquisitionContext, name: string, limit: number, whenLimitDiffers: WhenLimitDiffers) {
+  constructor(context: LeaseContext, name: string, limit: number, whenLimitDiffers: WhenLimitDiffers) {
     this.#context = context;
     this.#name = name;
     this.#given = limit;
@@ -134,10 +134,10 @@ export class SemaphoreLimit {
   async #submit(limit: number, notAfter: Date): Promise<Outcome<Answer>> {
     const { combiner } = this.#context;
     const operation = { type: 'resize', limit, notAfter } as const;
-    const outcome = await combiner.submit(this.#name, semaphoreSeats, operation).outcome;
+    const outcome = await combiner.submit(this.#name, semaphoreRules, operation).outcome;
     if (outcome.type !== 'done') return outcome;
     const { reply } = outcome.value;
     if (reply === null || reply.kind === 'semaphore') return outcome;
-    return await combiner.submit(this.#name, semaphoreSeats, operation, { takingOver: true }).outcome;
+    return await combiner.submit(this.#name, semaphoreRules, operation, { takingOver: true }).outcome;
   }
 }

@@ -3,11 +3,11 @@ import { keepAlive } from '../keep-alive.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { PermitLeaseHandle } from '../lease/holding/permit-handle.js';
 import type { PermitHandle } from '../lease/holding/permit-handle.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import { parseLimit, parsePermitOptions } from '../options/request-options.js';
 import type { ParsedKeeping, ParsedSemaphoreOptions, PermitOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
-import { semaphoreSeats } from '../protocol/kinds/semaphore-seats.js';
+import { semaphoreRules } from '../protocol/kinds/semaphore-rules.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import type { Requester, Target } from './requester.js';
 import { SemaphoreLimit } from './semaphore-limit.js';
@@ -26,8 +26,8 @@ export interface Semaphore {
   readonly name: string;
 
   /**
-   * The limit as this object last saw it in the store or last set it with `resize`. Before both, the limit given to
-   * `createSemaphore`.
+   * The limit as an answer to a request of this object last showed it, or as `resize` of this object last set it.
+   * Before both, the limit given to `createSemaphore`.
    */
   readonly limit: number;
 
@@ -76,8 +76,8 @@ export interface Semaphore {
   available(): Promise<number>;
 
   /**
-   * Reads the present state of the semaphore; `null` if it is not stored, for example because it was never used, or was
-   * purged after the retention time.
+   * Reads the present state of the lock of this name, of whatever kind it is; `null` if none is stored, for example
+   * because it was never used, or was purged after the retention time.
    */
   inspect(): Promise<LockSnapshot | null>;
 }
@@ -86,7 +86,7 @@ export interface Semaphore {
 export class SemaphoreFace implements Semaphore {
   readonly name: string;
   readonly #requester: Requester;
-  readonly #terms: LeaseTerms;
+  readonly #durations: LeaseDurations;
   readonly #keeping: ParsedKeeping;
   readonly #limit: SemaphoreLimit;
 
@@ -94,11 +94,11 @@ export class SemaphoreFace implements Semaphore {
     requester: Requester,
     name: string,
     limit: number,
-    { terms, keeping, whenLimitDiffers }: ParsedSemaphoreOptions,
+    { durations, keeping, whenLimitDiffers }: ParsedSemaphoreOptions,
   ) {
     this.name = name;
     this.#requester = requester;
-    this.#terms = terms;
+    this.#durations = durations;
     this.#keeping = keeping;
     this.#limit = new SemaphoreLimit(requester.context, name, limit, whenLimitDiffers);
   }
@@ -114,9 +114,9 @@ export class SemaphoreFace implements Semaphore {
   target(permits: number): Target<PermitHandle> {
     return {
       name: this.name,
-      terms: this.#terms,
+      durations: this.#durations,
       keeping: this.#keeping,
-      seats: semaphoreSeats,
+      rules: semaphoreRules,
       demand: () => this.#limit.demand(permits),
       onReply: (reply) => {
         this.#limit.note(reply);

@@ -52,8 +52,8 @@ export interface EntryFields {
   readonly label?: string;
   readonly why?: string;
   /**
-   * The W3C trace context of the hold: 55 bytes. Stored only while the provider of the process is instrumented. No rule
-   * of the protocol reads it.
+   * The W3C trace context of the hold: 55 bytes. Only a request of an instrumented provider has one. No rule of the
+   * protocol depends on it; a departure copies it into `wake`.
    */
   readonly traceparent?: string;
   /** Reader-writer lock only. */
@@ -110,8 +110,8 @@ export const leftMs = (expiresAt: Date, nowMs: number, leaseMs: number): number 
   Math.min(expiresAt.getTime() - nowMs, leaseMs);
 
 /**
- * `leftMs` without the transition of the election: the last `transitionMs` of a leader's lease, in ms, on which the
- * leader may not rely. The clock allowance is not taken off yet (`deadlineBefore`). The result may be negative.
+ * `leftMs` without the transition of the election, which is the last `transitionMs` of a leader's lease: the leader may
+ * not rely on that time. The clock allowance is not taken off yet (`deadlineBefore`). The result may be negative.
  */
 export const countedLeftMs = ({ expiresAt, leaseMs, transitionMs = 0 }: Lease, nowMs: number): number =>
   leftMs(expiresAt, nowMs, leaseMs) - transitionMs;

@@ -7,7 +7,7 @@ export interface Request extends Demand {
   readonly leaseMs: number;
   readonly label?: string | undefined;
   readonly why?: string | undefined;
-  /** The W3C trace context of the hold to come, if an instrumented provider records its span; else `undefined`. */
+  /** The W3C trace context of the hold to come. Set only if an instrumented provider records a span of that hold. */
   readonly traceparent?: string | undefined;
   /**
    * How many tokens the grant reserves for the passes of the seat. A read reserves no tokens: for a read, a number
@@ -21,7 +21,10 @@ export interface Request extends Demand {
   readonly notAfter: Date;
   /** The most holders and waiters that the lock may have, this attempt included. */
   readonly maxMembers: number;
-  /** The least time for which the document is kept after its last lease could have ended. */
+  /**
+   * The document is kept for at least `leaseMs` + `retentionMs` after the request was accepted. In an election,
+   * `retentionMs` includes `transitionMs`.
+   */
   readonly retentionMs: number;
 }
 
@@ -41,7 +44,10 @@ export interface Demand {
    * `limit`, and a lock in use refuses the request.
    */
   readonly mustMatch?: boolean | undefined;
-  /** Semaphore only: whether the request stores `limit` if it is accepted. */
+  /**
+   * Semaphore only: whether the request also sets the stored limit to `limit`. A try sets the limit even if it finds
+   * the lock busy.
+   */
   readonly setsLimit?: boolean | undefined;
   /** Election only: the candidate that makes the request. */
   readonly candidateId?: string | undefined;
@@ -220,9 +226,9 @@ export interface Call {
   readonly type: 'call';
   readonly job: string;
   /**
-   * The number of the last call, as far as the process knows. The call is new only if this is still the last number,
-   * so a repeat adds no call. `null`: stores no call, and asks only for the numbers of the last call and of the last
-   * claimed call.
+   * The number of the last call, as far as the process knows. The server adds the call only if no later number is
+   * stored, so a repeat adds no call. `null`: stores no call, and asks only for the numbers of the last call and of the
+   * last claimed call.
    */
   readonly since: number | null;
   /** The server time until which the call may be claimed. A copy that arrives later must not ask for a run. */

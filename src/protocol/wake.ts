@@ -1,6 +1,17 @@
 import { all, bind, filter, hasType, when } from './expressions.js';
 import type { Expression } from './expressions.js';
 
+// The words of `wake`, each preceded by a space. They say what the last update of the document did:
+//
+// - `process:id:token`: this attempt was granted a seat or an upgrade, with this token.
+// - `process:id:0`: the process of this attempt has to ask the server again (`LOOK_AGAIN`).
+// - `process:id:-1`: the process has to give back the seat of this attempt (`OTHERS_WAIT`).
+// - `-id:token`: a leave or a hand-over of this attempt gave back the lease with this token. With token 0, no lease was
+//   given back.
+// - `^traceparent`: the trace context of a lease that a leave or a hand-over gave back.
+// - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
+// - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
+
 /**
  * Stands in place of a token in a word of `wake`: the process of the attempt has to ask the server again, for a waiter
  * by a look, and for a lease by an extension.
@@ -13,18 +24,6 @@ export const LOOK_AGAIN = 0;
  * `passes` allows.
  */
 export const OTHERS_WAIT = -1;
-
-/**
- * The words of `wake`, each preceded by a space. They say what the last update of the document did:
- *
- * - `process:id:token`: this attempt was granted a seat or an upgrade, with this token.
- * - `process:id:0`: the process of this attempt has to ask the server again (`LOOK_AGAIN`).
- * - `process:id:-1`: a request or an upgrade was not granted, or a new limit is exceeded. So the process has to give
- *   back the seat of this attempt.
- * - `-id:token`: a leave or a hand-over of this attempt gave back the lease with this token; 0 if it gave back none.
- * - `~nonce`: a look or a raised fence. The nonce makes the update a real write.
- * - `+nonce:outcome`: the outcome of a claim, a call or the end of a run.
- */
 
 const appendWords = (text: Expression, members: Expression, word: readonly Expression[]): Expression => ({
   $reduce: { input: members, initialValue: text, in: { $concat: ['$$value', ' ', ...word] } },
@@ -112,9 +111,33 @@ export const isKeeperTold = (process: string): Expression =>
 export const waitersTold = (waiters: Expression, cond: Expression): Expression =>
   wakeWith(filter(waiters, cond), ['$$this.v.process', ':', '$$this.k', `:${String(LOOK_AGAIN)}`]);
 
-/** `wake` with the word of a leave or a hand-over of this attempt. `token`: of the lease that it gave back; 0: none. */
+/**
+ * `wake` with the word of a leave or a hand-over of this attempt.
+ *
+ * @param token - The token of the lease that was given back; 0: none was given back.
+ */
 export const departed = (id: string, token: Expression): Expression => ({
   $concat: ['$wake', ` -${id}:`, { $toString: token }],
+});
+
+/** The form of a `traceparent`. A text of another form is left out, because it might contain words. */
+const TRACEPARENT = '^[0-9a-f-]{55}$';
+
+/** `wake` with the trace context of each of these leases that has one. */
+export const traced = (leases: Expression): Expression => ({
+  $reduce: {
+    input: leases,
+    initialValue: '$wake',
+    in: when(
+      when(
+        hasType('$$this.traceparent', 'string'),
+        { $regexMatch: { input: '$$this.traceparent', regex: TRACEPARENT } },
+        false,
+      ),
+      { $concat: ['$$value', ' ^', '$$this.traceparent'] },
+      '$$value',
+    ),
+  },
 });
 
 /**
@@ -129,7 +152,7 @@ export const onlyDeparted = (id: Expression, token: Expression): Expression => (
 /**
  * A word that is never stored. For a group, the server answers only with the number of changed documents. If each
  * statement of the group has changed its document, each leave in the group gave back a lease. The answer to each leave
- * is then `counted` of its `FastPath`, which has this word as its `wake`. The word has `?` in place of the token, which
+ * is then `FastPath.counted`, and this word is the `wake` of that answer. The word has `?` in place of the token, which
  * was not read.
  */
 export const departedUnread = (id: string): string => `-${id}:?`;
@@ -145,14 +168,27 @@ export const answered = (nonce: string, outcome: Expression): Expression => ({
 export const readWake = (wake: unknown): readonly string[] =>
   typeof wake === 'string' ? wake.split(' ').filter((word) => word !== '') : [];
 
-/**
- * The attempt of this process that a word of `wake` names. `token` is that of the grant, or `LOOK_AGAIN` or
- * `OTHERS_WAIT`.
- */
-export function readWakeWord(process: string, word: string): { id: string; token: number } | undefined {
-  if (!word.startsWith(`${process}:`)) return undefined;
-  const [id = '', token = ''] = word.slice(process.length + 1).split(':');
-  return { id, token: Number(token) };
+/** A word of `wake` that names an attempt of this process. */
+export interface WakeWord {
+  readonly id: string;
+  /** The token of the grant, or `LOOK_AGAIN` or `OTHERS_WAIT`. */
+  readonly token: number;
+  /** The trace contexts of the leases that the same update gave back before this word; of many, the last ones. */
+  readonly handedBy: readonly string[];
+}
+
+/** A span has at most so many links, by default. */
+const MOST_TRACES = 128;
+
+/** The words for attempts of this process, in their order. */
+export function* readWakeWords(process: string, wake: readonly string[]): Iterable<WakeWord> {
+  let handedBy: readonly string[] = [];
+  for (const word of wake) {
+    if (word.startsWith('^')) handedBy = [...handedBy, word.slice(1)].slice(-MOST_TRACES);
+    if (!word.startsWith(`${process}:`)) continue;
+    const [id = '', token = ''] = word.slice(process.length + 1).split(':');
+    yield { id, token: Number(token), handedBy };
+  }
 }
 
 /** The attempts, of any process, for which these words have `LOOK_AGAIN`. */
@@ -161,7 +197,7 @@ export const idsToldToLook = (wake: readonly string[]): ReadonlySet<string> =>
 
 const TOLD_TO_LOOK = new RegExp(`:([^:]+):${String(LOOK_AGAIN)}$`);
 
-/** Whether a leave or a hand-over gave back a lease: false if it did not, `undefined` if `wake` does not tell. */
+/** Whether a leave or a hand-over of this attempt gave back a lease; `undefined` if these words do not tell. */
 export function gaveBackLease(wake: readonly string[], id: string): boolean | undefined {
   const word = wake.find((entry) => entry.startsWith(`-${id}:`));
   return word === undefined ? undefined : word !== `-${id}:0`;

@@ -1,8 +1,8 @@
 import type { Engine } from '../engine.js';
 import type { LockProviderHealth } from '../health.js';
 import type { Observer } from '../observer.js';
-import { mutexSeats } from '../protocol/kinds/mutex-seats.js';
-import { readerWriterSeats } from '../protocol/kinds/reader-writer-seats.js';
+import { mutexRules } from '../protocol/kinds/mutex-rules.js';
+import { readerWriterRules } from '../protocol/kinds/reader-writer-rules.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { DocumentWatch } from '../store/streams/document-watch.js';
 import type { DocumentWatcher } from '../store/streams/document-watch.js';
@@ -26,13 +26,13 @@ export class Deployment implements Store {
     this.#watch = new DocumentWatch({ collection, settings, clock, report }, settings.wakeIdleMs);
   }
 
-  async try({ name, kind, mode, terms, why }: SeatRequest): Promise<StoreSeat> {
+  async try({ name, kind, mode, durations, why }: SeatRequest): Promise<StoreSeat> {
     const isMutex = kind === 'mutex';
     return await this.#engine.requester.acquire(
       {
         name,
-        terms,
-        seats: isMutex ? mutexSeats : readerWriterSeats,
+        durations,
+        rules: isMutex ? mutexRules : readerWriterRules,
         demand: () => (isMutex ? {} : { mode }),
         makeHandle: (hold, owner, context) => new SeatHandle(hold, owner, context, this.index),
       },

@@ -31,7 +31,7 @@ export class MissingStores {
 
   /**
    * `inFlight` is a try that was sent to the store. If the try is granted, its seat joins the hold or is released. The
-   * store gets no other try before this one has ended.
+   * store gets no other try for this hold before this one has ended.
    */
   expect(store: Store, inFlight: Promise<StoreSeat>): void {
     this.#inFlight.add(store);
@@ -95,7 +95,7 @@ export class MissingStores {
         return;
       }
     } catch {
-      // If the fence of its store is not raised, the seat must not join the hold (S3), so it is released.
+      // If the fence is not raised, the seat must not join the hold (S3), so the code below releases the seat.
     }
     void seat.release();
   }

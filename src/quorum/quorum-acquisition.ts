@@ -1,18 +1,18 @@
-import { Backoff } from '../backoff.js';
 import { withCallerFrames } from '../caller-frames.js';
 import { AcquireTimeoutError } from '../errors.js';
 import type { LeaseholdError } from '../leasehold-error.js';
 import { newAttemptId } from '../lease/ids.js';
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
-import { idGivenBack } from '../protocol/wake.js';
 import { Scope } from '../scope.js';
 import type { CallLimits } from '../scope.js';
 import { QuorumRounds } from './quorum-rounds.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
 import type { Quorum } from './quorum.js';
+import { RoundPauses } from './round-pauses.js';
+import { isHeldByOneProcess } from './round-tally.js';
 import { describeFailures, isForGood } from './store-failure.js';
-import type { Store, SeatRequest } from './store.js';
+import type { SeatRequest } from './store.js';
 
 /**
  * The most rounds of a single try. With one round only, two processes that try at the same moment could take seats from
@@ -26,45 +26,19 @@ interface Failed {
 }
 
 /**
- * One call of acquire: rounds with pauses between them, until a round wins or the time is up.
+ * One call of acquire: rounds with pauses between them, until a round wins or the request fails.
  *
  * There is no queue, because queues in several stores deadlock: each contender could be at the head of the queue in one
  * store, and no contender at the head in a majority. After a round without a majority, the request releases its seats
- * and pauses.
- *
- * The obstacle decides what ends a pause:
- *
- * - _Held_: one process has seats in a majority of the stores. The pause ends when the reported releases leave a
- *   majority of the stores free, or when a change stream may have missed an event. The pause also has a bound, which
- *   grows from pause to pause, up to `pollMs.max`.
- * - _The gate is busy_: the holder or an earlier contender has the seat at the gate. When that seat is released, all
- *   waiting requests ask the gate again, and one of them gets the seat. The process that has the seat may have died.
- *   So, if the reported releases do not free the gate within the bound of the pause, the next round has no gate.
- * - _Any other obstacle_, mostly a split vote: only time ends the pause, and its length is random. Otherwise,
- *   contenders that release their seats would wake each other, and collide again and again. The longest length doubles
- *   with each such pause, up to `pollMs.max`, and halves with each pause of the kind _Held_.
+ * and pauses (`RoundPauses`).
  */
 export class QuorumAcquisition {
   readonly #quorum: Quorum;
   readonly #request: SeatRequest;
   readonly #limits: CallLimits;
   readonly #rounds: QuorumRounds;
-  /**
-   * The busy stores whose releases end the present pause, each with its holders. `undefined` if only time ends the
-   * pause. Has no meaning during a round.
-   */
-  #awaited: ReadonlyMap<Store, readonly LeaseInfo[]> | undefined;
-  /**
-   * The ids of the leases that were released since the round began. The event of a release may arrive before the answer
-   * that names the lease.
-   */
-  readonly #releasedIds = new Set<string>();
-  #unwatch: readonly (() => void)[] = [];
-  #endPause: () => void = () => undefined;
-  #heldPauses = 0;
-  #splitVotes = 0;
+  readonly #pauses: RoundPauses;
   #roundCount = 0;
-  #hasGate = false;
   #over: Failed | undefined;
   #fail!: (failed: Failed) => void;
 
@@ -73,6 +47,11 @@ export class QuorumAcquisition {
     this.#request = request;
     this.#limits = limits;
     this.#rounds = new QuorumRounds(quorum, request);
+    this.#pauses = new RoundPauses(quorum, {
+      name: request.name,
+      timeoutMs: limits.timeoutMs,
+      obstacles: () => this.#rounds.obstacles,
+    });
   }
 
   /** If the promise rejects, the seats of the request are released, at once or in the background. */
@@ -99,19 +78,19 @@ export class QuorumAcquisition {
       return ending;
     } finally {
       close();
-      for (const unwatch of this.#unwatch) unwatch();
+      this.#pauses.unwatch();
     }
   }
 
   async #runRounds(): Promise<QuorumHold | Failed> {
     const { clock, contended } = this.#quorum;
-    await this.#letOthersPass();
+    await this.#pauses.letOthersPass();
     for (;;) {
       const over = this.#whyOver();
       if (over !== undefined) return over;
-      this.#releasedIds.clear();
+      this.#pauses.roundBegins();
       const beganMs = clock.nowMs();
-      const hold = await this.#rounds.run(this.#hasGate);
+      const hold = await this.#rounds.run(this.#pauses.hasGate);
       const overSince = this.#whyOver();
       if (overSince !== undefined) {
         void hold?.release();
@@ -122,7 +101,7 @@ export class QuorumAcquisition {
         contended.add(this.#request.name, clock.nowMs() - beganMs);
       this.#roundCount += 1;
       if (this.#isHopeless || !(await this.#mayGoOn())) return { errorOf: this.#reportFailure() };
-      await this.#pause();
+      await this.#pauses.pause(Math.max(0, this.#lastRoundMs - clock.nowMs()));
     }
   }
 
@@ -137,7 +116,7 @@ export class QuorumAcquisition {
     const { clock, majority, stores } = this.#quorum;
     const hasMajority = stores.length - this.#rounds.obstacles.failures.length >= majority;
     const isSlow = this.#rounds.slowness !== undefined;
-    if (!hasMajority || isSlow || this.#isHeldByOneProcess()) return false;
+    if (!hasMajority || isSlow || isHeldByOneProcess(this.#rounds.obstacles, majority)) return false;
     return this.#roundCount < MAX_ROUNDS_OF_A_TRY && clock.nowMs() < this.#lastRoundMs;
   }
 
@@ -158,7 +137,7 @@ export class QuorumAcquisition {
   #end(errorOf: () => unknown): void {
     this.#over = { errorOf };
     this.#rounds.end();
-    this.#endPause();
+    this.#pauses.end();
     this.#fail(this.#over);
   }
 
@@ -197,117 +176,6 @@ export class QuorumAcquisition {
       silence: describeFailures(failures),
     };
     return () => new AcquireTimeoutError(name, { holders: onePerProcess(holders), waitedMs, ...silent });
-  }
-
-  // ---- pausing
-
-  async #pause(): Promise<void> {
-    const { clock, settings } = this.#quorum;
-    const { min, max } = settings.pollMs;
-    // The pauses of a single try are too short to be worth a change stream.
-    if (this.#limits.timeoutMs > 0) this.#watch();
-    const backoff = new Backoff(min, max);
-    let pauseMs: number;
-    this.#hasGate = true;
-    const { isGateBusy } = this.#rounds.obstacles;
-    if (isGateBusy || this.#isHeldByOneProcess()) {
-      this.#awaited = this.#rounds.obstacles.busyStores;
-      if (this.#mayBeFree()) return;
-      pauseMs = backoff.pauseMs(clock, this.#heldPauses);
-      this.#heldPauses += 1;
-      if (!isGateBusy) this.#splitVotes = Math.max(0, this.#splitVotes - 1);
-    } else {
-      this.#awaited = undefined;
-      pauseMs = backoff.longestMs(this.#splitVotes) * clock.chance.number();
-      this.#splitVotes += 1;
-    }
-    const leftMs = Math.max(0, this.#lastRoundMs - clock.nowMs());
-    const wasEnded = await this.#sleep(Math.min(pauseMs, leftMs));
-    this.#awaited = undefined;
-    // The reported releases did not free the gate during the pause. The other stores may be free, so the next round
-    // asks all stores at once.
-    if (isGateBusy && !wasEnded) this.#hasGate = false;
-  }
-
-  /**
-   * If the lock is contended, delays every request that is no single try, for about one round, and lets the request
-   * begin at the gate. The delay is at most a quarter of the timeout, if there is one. Without the delay, a process
-   * that has just released the lock would usually ask before the waiting requests hear of the release.
-   */
-  async #letOthersPass(): Promise<void> {
-    const { clock, contended, settings } = this.#quorum;
-    const { timeoutMs } = this.#limits;
-    const roundMs = contended.roundMs(this.#request.name);
-    if (roundMs === undefined || timeoutMs === 0) return;
-    this.#hasGate = true;
-    const { min, max } = settings.pollMs;
-    await this.#sleep(Math.min(timeoutMs / 4, Math.min(max, min + roundMs) * (0.5 + clock.chance.number())));
-  }
-
-  /** Resolves with whether `#endPause` has ended the sleep early. */
-  async #sleep(ms: number): Promise<boolean> {
-    const { clock } = this.#quorum;
-    const wasEnded = await new Promise<boolean>((resolve) => {
-      const timer = clock.at(clock.nowMs() + ms, () => {
-        resolve(false);
-      });
-      this.#endPause = () => {
-        timer.cancel();
-        resolve(true);
-      };
-    });
-    this.#endPause = () => undefined;
-    return wasEnded;
-  }
-
-  #watch(): void {
-    if (this.#unwatch.length > 0) return;
-    this.#unwatch = this.#quorum.stores.map((store) =>
-      store.watch(this.#request.name, {
-        changed: (words) => {
-          this.#changed(words);
-        },
-      }),
-    );
-  }
-
-  /** Whether one process has seats in a majority of the stores. As long as it has them, no round can win. */
-  #isHeldByOneProcess(): boolean {
-    const counts = new Map<string, number>();
-    for (const holders of this.#rounds.obstacles.busyStores.values()) {
-      for (const process of new Set(holders.map((holder) => holder.process))) {
-        counts.set(process, (counts.get(process) ?? 0) + 1);
-      }
-    }
-    return Math.max(0, ...counts.values()) >= this.#quorum.majority;
-  }
-
-  /**
-   * After a busy gate: whether the gate is free now, and any store that a late answer of an earlier round showed as
-   * busy. Otherwise: whether a majority of the stores is free now.
-   */
-  #mayBeFree(): boolean {
-    const { majority, health, stores } = this.#quorum;
-    if (this.#rounds.obstacles.isGateBusy) return [...(this.#awaited?.keys() ?? [])].every(this.#isFree);
-    return stores.filter((store) => health.mayGrant(store) && this.#isFree(store)).length >= majority;
-  }
-
-  /**
-   * A store is free if the lock was not busy there, or if all leases that the store named are reported as released. A
-   * busy store that named no lease does not count as free.
-   */
-  readonly #isFree = (store: Store): boolean => {
-    const holders = this.#awaited?.get(store);
-    if (holders === undefined) return true;
-    return holders.length > 0 && holders.every(({ id }) => this.#releasedIds.has(id));
-  };
-
-  #changed(words: readonly string[] | null): void {
-    for (const word of words ?? []) {
-      const id = idGivenBack(word);
-      if (id !== undefined) this.#releasedIds.add(id);
-    }
-    if (this.#awaited !== undefined && (words === null || this.#mayBeFree())) this.#endPause();
   }
 }
 

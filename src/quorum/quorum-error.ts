@@ -4,7 +4,7 @@ import { describeFailures } from './store-failure.js';
 import type { StoreFailure } from './store-failure.js';
 
 /**
- * Fewer than a majority of the stores did in time what was asked: each of the other stores did not answer, refused, or
+ * Fewer than a majority of the stores did in time what was asked, because too many of them did not answer, refused, or
  * had no seat of the hold any more. Or a majority granted the lock so late that less than `minValidityMs` of the lease
  * was left. For each failed store, the message says why it failed, and whether it has ever answered this provider.
  *

@@ -7,20 +7,14 @@ import type { Held } from '../lease/holding/lease-handle.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { Revocation } from '../protocol/operation.js';
 import type { Mode } from '../protocol/lock-document.js';
+import type { HoldIdentity } from './hold-token.js';
 import { MissingStores } from './missing-stores.js';
 import { QuorumError } from './quorum-error.js';
 import { QuorumMembers } from './quorum-members.js';
-import { awaitQuorum, callSeats, majorityRemainingMs } from './quorum.js';
+import { awaitQuorum, callSeats, majorityRemainingMs, standingOfMajority } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import { releaseByMajority } from './seat-releases.js';
 import type { StoreSeat, Store, SeatRequest } from './store.js';
-
-export interface HoldIdentity {
-  /** The attempt id of the lease in the store that granted the token. */
-  readonly id: string;
-  /** Higher than the token of every earlier hold that excludes this hold; {@link QuorumHold} has the proof. */
-  readonly token: number;
-}
 
 /**
  * One hold of a quorum: a seat in each of more than half of all stores. The members of the hold are the stores in which
@@ -28,22 +22,12 @@ export interface HoldIdentity {
  *
  * - `held`: a majority of all stores are members. After a suspension, the seats may be doubtful: the hold goes on, but
  *   cannot be relied on until a majority of the stores has confirmed its seats. A store whose seat is lost is no member
- *   any more. Every third of a lease, that store is asked for another seat.
+ *   any more. {@link MissingStores} asks that store for another seat.
  * - `lost`: fewer than a majority of the stores are members. The deadlines of the seats show this without any reply.
  *   Final.
  * - `released`: the owner has released the hold, or its handle was garbage-collected. Final.
  *
- * A seat that is granted after the end of the hold is released.
- *
- * **The token** is the highest token of the seats with which the hold begins. Before the hold begins, the store of each
- * of these seats raises its fence to this token, while the seat is held. So tokens strictly rise from hold to hold if
- * the holds exclude each other (S3).
- *
- * Proof: let hold A begin before hold B. A raised the fence in a majority of the stores, and B had seats in a majority
- * when B began. Some store is in both majorities. In this store, A had the seat when A raised the fence, and B had the
- * seat later, when B began. So the store granted the seat to B after A had raised the fence, with a token above the
- * fence. The token of B is at least the token of this grant, so it is above the token of A. The fence of a seat that
- * joins later is raised before the seat joins, so the proof also holds for such a seat.
+ * A seat that is granted after the end of the hold is released. `HoldIdentity` says which token the hold has.
  */
 export class QuorumHold implements Held {
   readonly name: string;
@@ -63,7 +47,7 @@ export class QuorumHold implements Held {
   #revocation: Revocation | undefined;
   #wasAskedToRelease = false;
   // The observer is the handle. The reference is weak, so that a handle to which no code refers can be
-  // garbage-collected. Its hold is then released.
+  // garbage-collected. `quorumOwner` then releases the hold.
   #observer: WeakRef<HoldObserver> | undefined;
   #strongObserver: HoldObserver | undefined;
 
@@ -81,7 +65,7 @@ export class QuorumHold implements Held {
     this.#mode = request.mode;
     this.#reportedMode = request.mode;
     this.#heldSinceMs = quorum.clock.nowMs();
-    this.#missing = new MissingStores(quorum, this, request.terms.leaseMs);
+    this.#missing = new MissingStores(quorum, this, request.durations.leaseMs);
     this.#members = new QuorumMembers({
       seatLost: (seat) => {
         this.#seatLost(seat);
@@ -103,7 +87,7 @@ export class QuorumHold implements Held {
   }
 
   get grant(): Held['grant'] {
-    return { demand: { mode: this.#mode }, seats: { kind: this.#request.kind } };
+    return { demand: { mode: this.#mode }, rules: { kind: this.#request.kind } };
   }
 
   checkRemainingMs(): number {
@@ -114,13 +98,7 @@ export class QuorumHold implements Held {
 
   standing(): Standing {
     if (this.#ended !== undefined) return { remainingMs: 0, why: this.#ended };
-    const { majority } = this.#quorum;
-    const each = this.seats.map((seat) => seat.standing());
-    const remainingMs = majorityRemainingMs(each, majority);
-    if (remainingMs > 0) return { remainingMs, why: undefined };
-    // A seat past its deadline counts as lost here, even if the timer that ends it is late.
-    const lost = each.filter(({ why }) => why !== undefined && why !== 'suspended');
-    return { remainingMs, why: each.length - lost.length < majority ? lost[0]?.why : 'suspended' };
+    return standingOfMajority(this.seats, this.#quorum.majority);
   }
 
   get revocation(): Revocation | undefined {
@@ -219,8 +197,8 @@ export class QuorumHold implements Held {
    * deadline, this call ends the hold.
    */
   checkJoinRequest(): SeatRequest | undefined {
-    // A hold that is revoked in a majority hears of it store by store. If the hold asked the first of these stores for
-    // new seats before it hears of the last revocation, the hold would outlast its revocation.
+    // If an operator revokes the hold in a majority of the stores, this process learns of the revocation store by
+    // store. If the hold got new seats in the first of these stores meanwhile, the hold would outlast its revocation.
     const isRevoked = this.#wasAskedToRelease || this.#revocation !== undefined;
     const mayJoin = this.checkEnd() === undefined && !this.#isChanging && !isRevoked;
     return mayJoin ? { ...this.#request, mode: this.#mode } : undefined;

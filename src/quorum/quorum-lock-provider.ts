@@ -19,8 +19,8 @@ import { keepAlive } from '../keep-alive.js';
 import { Observation, keepObservable } from '../observation.js';
 import { parseDrain } from '../options/admin-options.js';
 import { parseName } from '../options/checks.js';
-import { leaseTerms } from '../options/provider-options.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import { leaseDurations } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import { parseLimit, parsePrimitiveOptions, refuseKeepMs } from '../options/request-options.js';
 import type { PrimitiveOptions } from '../options/request-options.js';
 import type { Mutex } from '../primitives/mutex.js';
@@ -42,7 +42,7 @@ export interface OfStore {
   readonly store: number;
 }
 
-/** What a {@link QuorumLockProvider} knows about itself at this moment. */
+/** The health of a {@link QuorumLockProvider} and of its stores at this moment. */
 export interface QuorumHealth {
   /** Whether a majority of the stores is healthy. */
   readonly healthy: boolean;
@@ -51,7 +51,7 @@ export interface QuorumHealth {
    * majority is healthy.
    */
   readonly reasons: readonly string[];
-  /** What is known of each store and of the seats in it, in the order of the databases. */
+  /** The health of each store and of the seats in it, in the order of the databases. */
   readonly stores: readonly LockProviderHealth[];
 }
 
@@ -142,7 +142,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
       minValidityMs,
     };
     this.#requester = new QuorumRequester(this.#quorum);
-    minValidityMs(leaseTerms(settings, settings.leaseMs));
+    minValidityMs(leaseDurations(settings, settings.leaseMs));
     keepObservable(this, {
       clock,
       observe: (observer) => {
@@ -161,7 +161,7 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    * @throws `TypeError` or `RangeError` for a wrong name or option. A `keepMs` above 0 is refused.
    */
   createMutex(name: string, options?: PrimitiveOptions): Mutex {
-    return new QuorumMutex(this.#requester, parseName(name), this.#terms('createMutex', options));
+    return new QuorumMutex(this.#requester, parseName(name), this.#durations('createMutex', options));
   }
 
   /**
@@ -170,8 +170,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
    * @throws As `createMutex`.
    */
   createReaderWriterLock(name: string, options?: PrimitiveOptions): ReaderWriterLock {
-    const terms = this.#terms('createReaderWriterLock', options);
-    return new QuorumReaderWriterLock(this.#requester, parseName(name), terms);
+    const durations = this.#durations('createReaderWriterLock', options);
+    return new QuorumReaderWriterLock(this.#requester, parseName(name), durations);
   }
 
   /**
@@ -189,8 +189,8 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
   }
 
   /**
-   * What this provider knows about itself and about its stores at this moment. Sends nothing and never throws. The
-   * provider is healthy if a majority of its stores is.
+   * The health of this provider and of its stores at this moment. Sends nothing and never throws. The provider is
+   * healthy if a majority of its stores is healthy.
    */
   health(): QuorumHealth {
     const { stores, majority } = this.#quorum;
@@ -235,11 +235,11 @@ export class QuorumLockProvider extends IsolatedEmitter<QuorumLockProviderEvents
     this.retire();
   }
 
-  #terms(of: string, options: PrimitiveOptions | undefined): LeaseTerms {
-    const { terms, keeping } = parsePrimitiveOptions(this.#quorum.settings, of, options);
+  #durations(of: string, options: PrimitiveOptions | undefined): LeaseDurations {
+    const { durations, keeping } = parsePrimitiveOptions(this.#quorum.settings, of, options);
     refuseKeepMs(keeping, 'a lock of a quorum');
-    this.#quorum.minValidityMs(terms);
-    return terms;
+    this.#quorum.minValidityMs(durations);
+    return durations;
   }
 
   /** Forwards only the events about the store itself. A hold reports its own events, once for all stores. */

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { LeaseHandle } from '../lease/holding/lease-handle.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import type { AcquireOptions } from '../options/request-options.js';
 import { portrait } from '../portrait.js';
 import { useLock } from '../primitives/call-chain.js';
@@ -20,12 +20,12 @@ export class QuorumMutex implements Mutex {
   readonly #requester: QuorumRequester;
   readonly #target: QuorumTarget<LockHandle>;
 
-  constructor(requester: QuorumRequester, name: string, terms: LeaseTerms) {
+  constructor(requester: QuorumRequester, name: string, durations: LeaseDurations) {
     this.name = name;
     this.#requester = requester;
     this.#target = {
       name,
-      terms,
+      durations,
       kind: 'mutex',
       mode: 'write',
       makeHandle: (hold) => new LeaseHandle(hold, quorumOwner),
@@ -65,10 +65,10 @@ export class QuorumReaderWriterLock implements ReaderWriterLock {
   readonly #write: QuorumTarget<ReaderWriterHandle>;
   readonly #upgradeableRead: QuorumTarget<ReaderWriterHandle>;
 
-  constructor(requester: QuorumRequester, name: string, terms: LeaseTerms) {
+  constructor(requester: QuorumRequester, name: string, durations: LeaseDurations) {
     this.name = name;
     this.#requester = requester;
-    const lock = { name, terms, kind: 'reader-writer' } as const;
+    const lock = { name, durations, kind: 'reader-writer' } as const;
     const makeHandle: QuorumTarget<ReaderWriterHandle>['makeHandle'] = (hold, quorum) =>
       new QuorumReaderWriterHandle(hold, quorum);
     this.#read = { ...lock, mode: 'read', makeHandle: (hold) => new LeaseHandle(hold, quorumOwner) };

@@ -4,9 +4,10 @@ import { lossError } from '../lease/holding/loss.js';
 import { ModeChangeGuard } from '../lease/mode-change/mode-change-guard.js';
 import type { ParsedWait } from '../options/request-options.js';
 import type { Mode } from '../protocol/lock-document.js';
+import { highestToken, raiseFences } from './hold-token.js';
 import { QuorumError } from './quorum-error.js';
 import type { QuorumHold } from './quorum-hold.js';
-import { awaitQuorum, callSeats, highestToken, raiseFences } from './quorum.js';
+import { awaitQuorum, callSeats } from './quorum.js';
 import type { Quorum, SeatCall } from './quorum.js';
 import type { StoreFailure } from './store-failure.js';
 
@@ -54,7 +55,7 @@ export class QuorumModeChanges {
     const { majority } = this.#quorum;
     const calls = callSeats(this.#hold.seats, (seat) => seat.upgrade({ timeoutMs, signal: decided.signal }));
     const { seats: upgraded, failures } = await awaitQuorum(calls, majority);
-    // Aborts the upgrades of the other seats, which still wait.
+    // Aborts the upgrades that still wait.
     decided.abort();
     try {
       if (upgraded.length < majority) throw this.#upgradeError(failures, wait);

@@ -2,9 +2,10 @@ import { clientOf } from '../driver-types.js';
 import type { DriverDb } from '../driver-types.js';
 import { number, optional, outOfRange, knownOptions, wrongType } from '../options/checks.js';
 import { PROVIDER_OPTIONS, parseSettings } from '../options/provider-options.js';
-import type { LeaseTerms, LockProviderOptions, Settings } from '../options/provider-options.js';
+import type { LeaseDurations, LockProviderOptions, Settings } from '../options/provider-options.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { MAX_LEASE_MS } from '../protocol/lock-document.js';
+import { shareTime } from '../surroundings.js';
 
 /**
  * The options of a `QuorumLockProvider`: `minValidityMs`, and the options of a `LockProvider`, which apply to each
@@ -42,6 +43,11 @@ export function parseDbs(dbs: readonly DriverDb[]): readonly DriverDb[] {
       );
     }
   }
+  if (!shareTime(dbs)) {
+    throw new TypeError(
+      'dbs must share one time: give each further set in memory the first one as its option time',
+    );
+  }
   return [...dbs];
 }
 
@@ -49,7 +55,7 @@ const QUORUM_OPTIONS: KeysOf<QuorumLockProviderOptions> = { ...PROVIDER_OPTIONS,
 
 export interface ParsedQuorumOptions {
   readonly settings: Settings;
-  readonly minValidityMs: (terms: LeaseTerms) => number;
+  readonly minValidityMs: (durations: LeaseDurations) => number;
 }
 
 export function parseQuorumOptions(given: QuorumLockProviderOptions | undefined): ParsedQuorumOptions {

@@ -40,12 +40,12 @@ export class QuorumRequester {
   ): Promise<H> {
     const { settings, clock, report, observation } = this.#quorum;
     const { name, kind, mode } = target;
-    const parsed = parseAcquireOptions(settings, target.terms, options, call);
-    const { terms, why, signal } = parsed;
-    this.#quorum.minValidityMs(terms);
+    const parsed = parseAcquireOptions(settings, target.durations, options, call);
+    const { durations, why, signal } = parsed;
+    this.#quorum.minValidityMs(durations);
     const isHopeless = (): boolean => parsed.timeoutMs === Infinity && heldByChain(this, name).length > 0;
     const startedMs = clock.nowMs();
-    const request = { name, kind, mode, terms, why };
+    const request = { name, kind, mode, durations, why };
     const lock = { lockName: name, kind, mode: kind === 'reader-writer' ? mode : undefined };
     const observed = observation?.isOn === true ? observation.acquireStarted(lock) : undefined;
     try {

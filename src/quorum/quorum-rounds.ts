@@ -2,9 +2,10 @@ import type { Timer } from '../clock.js';
 import { AcquireTimeoutError } from '../errors.js';
 import { StateMachine } from '../state-machine.js';
 import type { Moves } from '../state-machine.js';
+import { highestToken } from './hold-token.js';
+import type { HoldIdentity } from './hold-token.js';
 import { QuorumHold } from './quorum-hold.js';
-import type { HoldIdentity } from './quorum-hold.js';
-import { highestToken, majorityRemainingMs } from './quorum.js';
+import { majorityRemainingMs } from './quorum.js';
 import type { Quorum } from './quorum.js';
 import type { StoreAnswer, AskedStore, Granted } from './store-answer.js';
 import { grantedSeats, obstaclesOf, winOf } from './round-tally.js';
@@ -31,7 +32,8 @@ const MOVES: Moves<State> = {
  * asked only if the lock is not busy at the gate; otherwise the round has failed. If several contenders begin together,
  * one passes, and each of the others costs only one write. Without a gate, the contenders would take seats from each
  * other. A gate has two costs. It takes one more round trip. And if the process of a seat at the gate has died, or does
- * not know of the seat, this seat keeps everyone out until its lease expires. So three kinds of rounds have no gate:
+ * not know of the seat, this seat can block every round with this gate until its lease expires. So three kinds of
+ * rounds have no gate:
  *
  * - the first round, unless the request waits for a contended lock (`ContendedLocks`);
  * - the round after a pause that followed a busy gate, if the reported releases did not free the gate during the pause;
@@ -254,7 +256,7 @@ export class QuorumRounds {
     const win = winOf(this.#stores, this.#quorum.majority);
     if (win === undefined || this.#isOver()) return undefined;
     const remainingMs = majorityRemainingMs(win.seats, this.#quorum.majority);
-    const leastMs = this.#quorum.minValidityMs(this.#request.terms);
+    const leastMs = this.#quorum.minValidityMs(this.#request.durations);
     if (remainingMs <= 0 || remainingMs < leastMs) {
       const left = `${String(Math.round(remainingMs))} ms`;
       this.#slowness = new Error(

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.js';
 import type { Report } from '../events.js';
+import type { Standing } from '../lease/holding/loss.js';
 import type { Observation } from '../observation.js';
-import type { LeaseTerms, Settings } from '../options/provider-options.js';
+import type { LeaseDurations, Settings } from '../options/provider-options.js';
 import type { ContendedLocks } from './contended-locks.js';
 import type { StoreHealth } from './store-health.js';
 import type { StoreFailure } from './store-failure.js';
@@ -23,9 +24,9 @@ export interface Quorum {
   /**
    * The least time of a lease, in ms, that must be left when a hold begins.
    *
-   * @throws `RangeError` if no lease of these terms can have so much time left.
+   * @throws `RangeError` if no lease of these durations can have so much time left.
    */
-  minValidityMs(terms: LeaseTerms): number;
+  minValidityMs(durations: LeaseDurations): number;
 }
 
 /** A call to one seat. `done` resolves if the call succeeds, and rejects otherwise. */
@@ -74,25 +75,6 @@ export function awaitQuorum(calls: readonly SeatCall[], needed: number): Promise
   });
 }
 
-/**
- * Raises the fences of the seats' stores to `token`. A seat whose own token is at least `token` needs no call: the
- * fence of its store is high enough.
- */
-export const raiseFences = (
-  seats: readonly StoreSeat[],
-  token: number,
-  needed: number,
-): Promise<SettledCalls> =>
-  awaitQuorum(
-    callSeats(seats, async (seat) => {
-      if (seat.fencingToken < token) await seat.raiseFence(token);
-    }),
-    needed,
-  );
-
-export const highestToken = (seats: readonly StoreSeat[]): number =>
-  Math.max(...seats.map(({ fencingToken }) => fencingToken));
-
 /** The time, in ms, for which seats in a majority of all stores can be relied on; 0 if there is no such majority. */
 export function majorityRemainingMs(
   seats: Iterable<Pick<StoreSeat, 'remainingMs'>>,
@@ -100,4 +82,14 @@ export function majorityRemainingMs(
 ): number {
   const remaining = Array.from(seats, ({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   return remaining[majority - 1] ?? 0;
+}
+
+/** The state of a hold that has these seats. Ends no seat and sends nothing. */
+export function standingOfMajority(seats: readonly StoreSeat[], majority: number): Standing {
+  const each = seats.map((seat) => seat.standing());
+  const remainingMs = majorityRemainingMs(each, majority);
+  if (remainingMs > 0) return { remainingMs, why: undefined };
+  // A seat past its deadline counts as lost here, even if the timer that ends it is late.
+  const lost = each.filter(({ why }) => why !== undefined && why !== 'suspended');
+  return { remainingMs, why: each.length - lost.length < majority ? lost[0]?.why : 'suspended' };
 }

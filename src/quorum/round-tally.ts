@@ -1,7 +1,7 @@
 // Decides by the answers of all stores whether a round is won. If the round is not won, finds the obstacles.
 
 import type { LeaseInfo } from '../protocol/replies/snapshot.js';
-import type { HoldIdentity } from './quorum-hold.js';
+import type { HoldIdentity } from './hold-token.js';
 import type { AskedStore } from './store-answer.js';
 import type { StoreFailure } from './store-failure.js';
 import type { StoreHealth } from './store-health.js';
@@ -63,4 +63,15 @@ export function obstaclesOf(
     failures.push({ store: store.index, hasAnswered: health.hasAnswered(store), error });
   }
   return { busyStores, holders, failures, isGateBusy };
+}
+
+/** Whether one process has seats in a majority of the stores. As long as the process has them, no round can win. */
+export function isHeldByOneProcess({ busyStores }: Obstacles, majority: number): boolean {
+  const counts = new Map<string, number>();
+  for (const holders of busyStores.values()) {
+    for (const process of new Set(holders.map((holder) => holder.process))) {
+      counts.set(process, (counts.get(process) ?? 0) + 1);
+    }
+  }
+  return Math.max(0, ...counts.values()) >= majority;
 }

@@ -2,7 +2,7 @@ import { within } from '../clock.js';
 import { LockLostError } from '../errors.js';
 import type { LossCause } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import type { Hold } from '../lease/holding/hold.js';
 import type { HandleHolds } from '../lease/holding/lease-handle.js';
 import { lossError } from '../lease/holding/loss.js';
@@ -19,10 +19,10 @@ import type { StoreSeat } from './store.js';
 /** The handle of a seat in one deployment. It can also raise the fence of that deployment. */
 export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   readonly store: number;
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #hold: Hold;
 
-  constructor(hold: Hold, owner: HandleHolds, context: AcquisitionContext, store: number) {
+  constructor(hold: Hold, owner: HandleHolds, context: LeaseContext, store: number) {
     super(hold, owner, new ModeChanges(context, owner, hold));
     this.store = store;
     this.#context = context;
@@ -62,7 +62,7 @@ export class SeatHandle extends ReaderWriterLeaseHandle implements StoreSeat {
   #sendFence(token: number): Promise<Outcome<Answer>> {
     const { id, name, grant } = this.#hold;
     const operation = { type: 'raiseFence', id, token, nonce: newNonce(this.#context.clock) } as const;
-    return this.#context.combiner.submit(name, grant.seats, operation).outcome;
+    return this.#context.combiner.submit(name, grant.rules, operation).outcome;
   }
 
   #throwUnlessRaised(token: number, outcome: Outcome<Answer>): void {

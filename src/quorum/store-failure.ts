@@ -22,8 +22,8 @@ export const describeFailures = (failures: readonly StoreFailure[]): string =>
     .join('; ');
 
 /**
- * The message of the error; for a {@link StoreUnavailableError}, the message of its cause, because the rest names only
- * the lock, which is the same for all stores, and whether the outcome is known, which is left out here.
+ * The message of the error; for a {@link StoreUnavailableError}, the message of its cause. The rest of such an error
+ * names the lock, which is the same for all stores, and says whether the outcome is known.
  */
 function lastMessage(error: unknown): string {
   const { cause } = error instanceof StoreUnavailableError ? error : { cause: undefined };

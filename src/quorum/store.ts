@@ -2,7 +2,7 @@ import type { LossCause } from '../errors.js';
 import type { LockProviderHealth } from '../health.js';
 import type { Standing } from '../lease/holding/loss.js';
 import type { ReaderWriterHandle } from '../lease/mode-change/reader-writer-handle.js';
-import type { LeaseTerms } from '../options/provider-options.js';
+import type { LeaseDurations } from '../options/provider-options.js';
 import type { Mode } from '../protocol/lock-document.js';
 import type { Revocation } from '../protocol/operation.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
@@ -14,7 +14,7 @@ export interface SeatRequest {
   readonly kind: 'mutex' | 'reader-writer';
   /** Always `write` for a mutex. */
   readonly mode: Mode;
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   readonly why: string | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface Store {
   inspect(name: string): Promise<LockSnapshot | null>;
   /** An error that says why there is no answer yet, as far as the driver knows. */
   unanswered(): Error;
-  /** What is known of the store and of its seats. Sends nothing. */
+  /** The health of the store and of the seats in it. Sends nothing. */
   health(): LockProviderHealth;
   close(drainMs: number): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import { CorruptLockDocumentError } from '../errors.js';
 import { newNonce } from '../lease/ids.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import type { LockHandle } from '../lease/holding/lock-handle.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { CALLS_FULL, CALL_LATE, callsOf, readCallNumbers } from '../protocol/jobs/job-calls.js';
 import type { StoredCall } from '../protocol/jobs/job-calls.js';
 import type { ClaimOutcome } from '../protocol/jobs/job-claims.js';
@@ -67,12 +67,12 @@ export interface JobState {
 /** The claims and calls of one job, which are stored in the document of its election, and the server's time. */
 export class JobLedger {
   readonly time: ServerTime;
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #electionName: string;
   readonly #job: string;
   readonly #reads: JobReads;
 
-  constructor(context: AcquisitionContext, electionName: string, job: string, reads: JobReads) {
+  constructor(context: LeaseContext, electionName: string, job: string, reads: JobReads) {
     this.time = new ServerTime(context.clock);
     this.#context = context;
     this.#electionName = electionName;
@@ -112,7 +112,7 @@ export class JobLedger {
     return async () => {
       const { combiner } = this.#context;
       const nonce = newNonce(this.#context.clock);
-      const outcome = await combiner.submit(this.#electionName, electionSeats, { ...claim, nonce }).outcome;
+      const outcome = await combiner.submit(this.#electionName, electionRules, { ...claim, nonce }).outcome;
       if (outcome.type === 'unknown') return 'unknown';
       if (outcome.type === 'refused') return this.#unavailable(outcome.error);
       this.#learn(outcome.value, outcome.sentAt.ms);
@@ -135,7 +135,7 @@ export class JobLedger {
       outcome,
     } as const;
     const operation = { ...conclusion, nonce: newNonce(this.#context.clock) };
-    await this.#context.combiner.submit(this.#electionName, electionSeats, operation).outcome;
+    await this.#context.combiner.submit(this.#electionName, electionRules, operation).outcome;
   }
 
   /**
@@ -150,7 +150,7 @@ export class JobLedger {
     const { combiner } = this.#context;
     const nonce = newNonce(this.#context.clock);
     const operation = { type: 'call', job: this.#job, since, until: new Date(untilMs), nonce } as const;
-    const outcome = await combiner.submit(this.#electionName, electionSeats, operation).outcome;
+    const outcome = await combiner.submit(this.#electionName, electionRules, operation).outcome;
     if (outcome.type === 'unknown') return { cause: outcome.error };
     if (outcome.type === 'refused') return this.#unavailable(outcome.error);
     this.#learn(outcome.value, outcome.sentAt.ms);
@@ -191,7 +191,7 @@ export class JobLedger {
     }
     if (answer !== undefined) return answer;
     // The update wrote no answer although the document is that of an election, so the document is corrupt.
-    return reply?.kind === electionSeats.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
+    return reply?.kind === electionRules.kind ? new CorruptLockDocumentError(this.#electionName) : undefined;
   }
 
   #unavailable(cause: unknown): Error {

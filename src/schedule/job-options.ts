@@ -32,8 +32,8 @@ export interface JobOptions {
    */
   run: (run: JobRun) => unknown;
   /**
-   * What the leader does about instants at which no run could start: nothing (`skip`, default), or one run for the
-   * newest of them (`run-once`). In both cases a `missed` event is emitted. A daily job should use `run-once`: with
+   * How the leader makes up for instants at which no run could start: not at all (`skip`, default), or by one run for
+   * the newest of them (`run-once`). In both cases a `missed` event is emitted. A daily job should use `run-once`: with
    * `skip`, if the leader crashes just before the instant, the job does not run that day.
    */
   missed?: 'skip' | 'run-once' | undefined;

@@ -1,7 +1,7 @@
 import { endOfTurn } from '../clock.js';
 import type { Clock } from '../clock.js';
 import type { LeaderElection } from '../election/leader-election.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { NOW, hasType, when } from '../protocol/expressions.js';
 import type { Fields } from '../protocol/expressions.js';
 import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
@@ -35,13 +35,14 @@ const PROJECTION: Fields = {
   now: NOW,
   claims: when(hasType('$claims', 'array'), '$claims', []),
   calls: PENDING_CALLS,
-  ...wellFormedProjection(electionSeats),
+  ...wellFormedProjection(electionRules),
 };
 
 /**
- * Reads what is stored about the jobs of one election. All jobs of the election read at the beginning of a term, and
- * when a run out of turn of one of them is requested. One command serves all jobs that read in one turn of the event
- * loop. Each read shows the claims of all jobs, so one read for each job would cost the square of the number of jobs.
+ * Reads what is stored about the jobs of one election. A job reads when it starts. All jobs of the election read at the
+ * beginning of a term, and when a run out of turn of one of them is requested. One command serves all jobs that read in
+ * one turn of the event loop. Each read shows the claims of all jobs, so one read for each job would cost the square of
+ * the number of jobs.
  */
 export class JobReads {
   readonly #collection: LockCollection;

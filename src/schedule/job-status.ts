@@ -1,5 +1,5 @@
 import { CorruptLockDocumentError } from '../errors.js';
-import { electionSeats } from '../protocol/kinds/election-seats.js';
+import { electionRules } from '../protocol/kinds/election-rules.js';
 import { NOW, hasType, filter, when } from '../protocol/expressions.js';
 import { wellFormedProjection } from '../protocol/pipeline/verdict.js';
 import type { StoredClaim, StoredRun } from '../protocol/jobs/job-claims.js';
@@ -38,8 +38,8 @@ export interface JobStatus {
   readonly lastClaim: JobClaim | null;
   /**
    * The outcome of the last run; `null` while the run is running, or if there was none. `missed`: the run was claimed,
-   * but the term ended or the job was stopped before the run could start. `unknown`: the process that ran the job died,
-   * its lease ended before the run, or the outcome could not be stored.
+   * but the term ended or the job was stopped before the run could start. `unknown`: the term of the run is over, and
+   * no outcome is stored: the process has died, the run goes on after its term, or the outcome could not be stored.
    */
   readonly lastOutcome: RunOutcome | 'unknown' | null;
   /** The time from the claim of the last run to its end, in ms; `null` if the end is not known. */
@@ -83,13 +83,13 @@ export async function readJob(
     kind: 1,
     holder: 1,
     claims: when(hasType('$claims', 'array'), ofJob, []),
-    ...wellFormedProjection(electionSeats),
+    ...wellFormedProjection(electionRules),
   };
   const outcome = await collection.read([electionName], projection, 'majority');
   if (outcome.type !== 'done') throw unavailable(electionName, true, outcome.error);
   const [stored] = outcome.value as readonly unknown[] as readonly StoredJob[];
   if (stored === undefined) return undefined;
-  if (stored.kind === electionSeats.kind && !stored.isWellFormed)
+  if (stored.kind === electionRules.kind && !stored.isWellFormed)
     throw new CorruptLockDocumentError(electionName);
   return { stored, sentAtMs: outcome.sentAt.ms };
 }
@@ -98,7 +98,7 @@ export async function readJob(
  * The leader of the election, if its term is going on. The stored lease lasts longer than the term, by `transitionMs`.
  */
 export function leaderOf({ now, kind, holder }: StoredJob): Lease | undefined {
-  if (kind !== electionSeats.kind || holder === null) return undefined;
+  if (kind !== electionRules.kind || holder === null) return undefined;
   return holder.expiresAt.getTime() - (holder.transitionMs ?? 0) > now.getTime() ? holder : undefined;
 }
 

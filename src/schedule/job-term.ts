@@ -182,9 +182,9 @@ export class JobTerm {
   }
 
   /**
-   * Claims the present time for a requested run, and runs it. Such a run does not move the instants of a fixed rate or
-   * a cron expression. If the job has no claim yet, the claim of the run stores the first instant of the schedule, from
-   * which a fixed rate counts.
+   * Claims the present time for a requested run, and runs the job. Such a run does not move the instants of a fixed
+   * rate or a cron expression. If the job has no claim yet, the claim of the run stores the first instant of the
+   * schedule, from which a fixed rate counts.
    */
   async #runCall(call: number, nowMs: number): Promise<boolean> {
     this.#call = 0;
@@ -291,7 +291,7 @@ export class JobTerm {
     });
   }
 
-  /** The sleep also ends when the term is over, when the job is stopped, or when a run out of turn is requested. */
+  /** Ends earlier when the term begins to end, the job is stopped, or a run out of turn is requested. */
   async #sleepUntil(atMs: number): Promise<void> {
     const { clock } = this.#job;
     if (atMs > clock.nowMs()) await sleepUntil(clock, atMs, this.#wait.signal);

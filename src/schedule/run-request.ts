@@ -1,13 +1,13 @@
 import { BETWEEN_REPEATS } from '../backoff.js';
 import { ProviderClosedError, StoreUnavailableError, UnsupportedServerError } from '../errors.js';
-import type { AcquisitionContext } from '../lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../lease/acquiring/lease-context.js';
 import { reachedTooLate, settle } from '../store/settle.js';
 import { JobNotStartedError } from './job-not-started.js';
 import type { CallAnswer, CallNumbers, JobLedger, UnansweredCall } from './job-ledger.js';
 import { leaderOf, readJob } from './job-status.js';
 
 export interface RunRequestParts {
-  readonly context: AcquisitionContext;
+  readonly context: LeaseContext;
   readonly electionName: string;
   readonly job: string;
   readonly ledger: Pick<JobLedger, 'call' | 'claimedCall' | 'time'>;

@@ -2,7 +2,6 @@
 // runs the job for it.
 
 import type { EventEmitter } from 'eventemitter3';
-import { sleepUntil } from '../clock.js';
 import { parseElectionOptions } from '../election/election-options.js';
 import { LeaderElection } from '../election/leader-election.js';
 import type { Elections } from '../election/elections.js';
@@ -21,8 +20,8 @@ import { jobReads } from './job-reads.js';
 import { describeJob, readJob } from './job-status.js';
 import type { JobStatus } from './job-status.js';
 import { JobTerm } from './job-term.js';
+import { KnownSeries } from './known-series.js';
 import { RunRequest } from './run-request.js';
-import type { Claimed } from './schedule.js';
 
 /** One activity of the job: the time from a start to the end of the stop that follows. */
 interface Activity {
@@ -49,15 +48,10 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   readonly #options: ParsedJobOptions;
   readonly #hasOwnElection: boolean;
   readonly #ledger: JobLedger;
+  readonly #series: KnownSeries;
   #activity: Activity | undefined;
   /** How often `stop` was called. A `start` that waits has no effect if this number has changed meanwhile. */
   #stops = 0;
-  /**
-   * The last claim of the job, as `#readSeries` last read it. It may be old, because terms read and make claims without
-   * noting them here; the instants of the series follow from any claim. `null`: there was no claim. `undefined`: not
-   * read yet, or the job has a fixed delay.
-   */
-  #claimed: Claimed | null | undefined;
   /** The last term, which may be over. */
   #term: JobTerm | undefined;
 
@@ -77,6 +71,8 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     const { context } = elections.requester;
     const reads = jobReads(this.election, context);
     this.#ledger = new JobLedger(context, this.election.name, name, reads);
+    const { schedule } = options;
+    this.#series = new KnownSeries({ schedule, ledger: this.#ledger, clock: context.clock });
   }
 
   /**
@@ -88,7 +84,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
   get nextFireAt(): Date | null {
     if (this.#activity?.ending.signal.aborted !== false) return null;
     if (this.election.state === 'stopped') return null;
-    const nextMs = this.#term?.nextMs ?? this.#expectedMs();
+    const nextMs = this.#term?.nextMs ?? this.#series.nextMs();
     return nextMs === null ? null : new Date(nextMs);
   }
 
@@ -103,23 +99,25 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     this.#assertOpen();
     const { collection } = this.#elections.requester.context;
     const read = await keepAlive(readJob(collection, this.election.name, this.name));
-    if (read !== undefined) this.#ledger.time.learn(read.stored.now.getTime(), read.sentAtMs);
-    return describeJob(this.#options.schedule, read?.stored, this.#serverMs());
+    const { time } = this.#ledger;
+    if (read !== undefined) time.learn(read.stored.now.getTime(), read.sentAtMs);
+    return describeJob(this.#options.schedule, read?.stored, time.nowOrWallMs());
   }
 
   /**
    * Asks the leader, from any process, for a run out of turn. The run is claimed like an instant, so it starts at most
    * once, under this leader or a later one. If a run is going on, the requested run starts after it. All requests made
    * until the requested run is claimed get one run together. The instants of a fixed rate or a cron expression stay as
-   * they are; a fixed delay counts from the end of the requested run. A leader in this process learns of the request at
-   * once. A leader in another process learns of the request by its change stream if one is open, and otherwise at its
-   * next extension, after at most a third of the lease.
+   * they are; a fixed delay counts from the end of the requested run. A leader that runs the job through this object
+   * learns of the request as soon as the store has answered. Any other leader learns of the request by its change
+   * stream if one is open, and otherwise at its next extension, after at most a third of the lease.
    *
    * @returns Resolves when a leader has claimed the run, which starts right then. Does not wait for the end of the run.
    *   If the leader's term ends or the leader's job is stopped at that moment, the run does not start, and is reported
    *   as `missed`.
    * @throws {@link JobNotStartedError} if no leader claims the run within two leases of the election (each with its
-   *   transition) plus `storeTimeoutMs`; no leader claims the run later, unless another `runNow` requested it, too.
+   *   transition) plus `storeTimeoutMs`, and at once if no election of this name is stored; no leader claims the run
+   *   later, unless another `runNow` requested it, too.
    *   {@link StoreUnavailableError}; if its `outcomeKnown` is false, the run may still start. {@link
    *   UnsupportedServerError}, {@link CorruptLockDocumentError}, {@link ProviderClosedError}.
    */
@@ -167,12 +165,12 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
       if (this.#activity === activity) await this.stop({ drainMs: 0 });
       throw error;
     }
-    if (this.#options.schedule.isSeries) await this.#readSeries();
+    if (this.#options.schedule.isSeries) await this.#series.read();
   }
 
   /**
    * From now on, no run starts. The signal of the present run aborts, and the run has `drainMs` (default 5,000) to end.
-   * Meanwhile the store is asked about a claim that it has not answered. If the run takes longer than `drainMs`, the
+   * Meanwhile the job repeats a claim that the store has not answered. If the run takes longer than `drainMs`, the
    * seat of the job's own election stays taken until the run ends or the lease is over. A shared election continues.
    *
    * @returns Resolves when the job is stopped or `drainMs` is up; if the store does not answer, up to `storeTimeoutMs`
@@ -199,7 +197,7 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     const lead = (term: TermHandle): Promise<unknown> => this.#lead(term, ending.signal);
     const detach = this.election.attach({ name: this.name, lead });
     this.#elections.started.add(this);
-    if (this.#options.schedule.isSeries) void this.#learnSeries(ending.signal);
+    if (this.#options.schedule.isSeries) void this.#series.learn(this.election.storedLeaseMs, ending.signal);
     return { ending, detach, stopping: undefined };
   }
 
@@ -247,47 +245,6 @@ export class ScheduledJob extends IsolatedEmitter<ScheduledJobEvents> implements
     });
     await term.done;
     forget();
-  }
-
-  /**
-   * No event tells a standby of the first claim of a periodic job. So each started job reads the claim every
-   * `storedLeaseMs` until `#knowsSeries` is true.
-   */
-  async #learnSeries(ending: AbortSignal): Promise<void> {
-    const { clock } = this.#elections.requester.context;
-    do await sleepUntil(clock, clock.nowMs() + this.election.storedLeaseMs, ending);
-    while (!ending.aborted && !this.#knowsSeries && !(await this.#readSeries()));
-  }
-
-  /**
-   * Reads the last claim of the job, and returns `#knowsSeries`. A read that fails does no harm, because only
-   * `nextFireAt` needs the claim.
-   */
-  async #readSeries(): Promise<boolean> {
-    const state = await this.#ledger.read();
-    if (state !== undefined) this.#claimed = state.claimed;
-    return this.#knowsSeries;
-  }
-
-  /** Whether the next instant can be computed: from the last claim or, for a cron job, even without a claim. */
-  get #knowsSeries(): boolean {
-    const claimed = this.#claimed;
-    if (claimed === undefined) return false;
-    return claimed !== null || this.#options.schedule.expected(null, this.#serverMs()) !== null;
-  }
-
-  #expectedMs(): number | null {
-    if (this.#claimed === undefined) return null;
-    const nowMs = this.#serverMs();
-    const nextMs = this.#options.schedule.expected(this.#claimed, nowMs);
-    return nextMs === null || nextMs <= nowMs ? null : nextMs;
-  }
-
-  /** The server's time; the time of this machine if no server has told its time yet. */
-  #serverMs(): number {
-    return this.#ledger.time.isKnown
-      ? this.#ledger.time.nowMs()
-      : this.#elections.requester.context.clock.wallMs();
   }
 
   #assertOpen(): void {

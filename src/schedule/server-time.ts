@@ -34,6 +34,11 @@ export class ServerTime {
     return Math.floor(this.#clock.nowMs() + (this.#aheadMs ?? 0));
   }
 
+  /** The server's time; until the server has told its time, the time of this machine. */
+  nowOrWallMs(): number {
+    return this.isKnown ? this.nowMs() : this.#clock.wallMs();
+  }
+
   toLocalMs(serverMs: number): number {
     return serverMs - (this.#aheadMs ?? 0);
   }

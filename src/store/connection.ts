@@ -27,11 +27,11 @@ export class Connection implements TopologyObserver {
   readonly #client: DriverClient;
   /** `undefined` until the driver's first report, and again after `forget`. */
   #description: DriverTopology | undefined;
-  /** True after the client was closed or its first connect failed, until the client searches for its servers again. */
+  /** True after a call of `closed`, until the next call of `changed` or `forget`. */
   #isClosed = false;
   /** How often the driver has begun to search for its servers. */
   #searches = 0;
-  /** How often the client was closed while `#description` was `undefined`. */
+  /** How often `closed` was called while `#description` was `undefined`. */
   #unreportedClosings = 0;
   /** How many of the changes that the driver reported showed a reachable server. */
   #reachableReports = 0;
@@ -123,8 +123,8 @@ export class Connection implements TopologyObserver {
     if (!mayReach || isReported) return () => mayReach;
     const [searches, closings] = [this.#searches, this.#unreportedClosings];
     // The driver has reported nothing yet, so the client may be connected or not. A client that is not connected
-    // begins a search before it reaches a server. A connected client begins a search only after a close. So a search
-    // without a close before it shows that no server was reachable.
+    // begins a search before it reaches a server. A connected client begins one only after a close. So a search that
+    // begins without a close before it proves that the client was not connected.
     return () => this.#searches === searches || this.#unreportedClosings > closings;
   }
 

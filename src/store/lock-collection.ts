@@ -1,18 +1,19 @@
 // Folder `store`: the only folder of the library that sends commands for locks to MongoDB. The command line also opens
-// change streams of its own, and its `doctor` sends commands that examine the deployment.
+// change streams of its own, and `leasehold doctor` sends commands that examine the deployment.
 
 import type { Document } from 'mongodb';
 import type { Clock } from '../clock.js';
-import { clientOf } from '../driver-types.js';
-import type { DriverChangeStream, DriverDb, DriverSession } from '../driver-types.js';
+import type { DriverDb } from '../driver-types.js';
 import type { Report } from '../events.js';
 import type { Settings } from '../options/provider-options.js';
 import type { Fields, Stage } from '../protocol/expressions.js';
-import type { StoredFields } from '../protocol/seats.js';
+import type { StoredFields } from '../protocol/kind-rules.js';
 import type { AnswerLog } from './answer-log.js';
+import { changeStream } from './change-stream.js';
+import type { ChangeStream } from './change-stream.js';
 import { Handshake } from './handshake.js';
 import type { ServerKind } from './handshake.js';
-import { BSON_OPTIONS, StoreCalls } from './store-calls.js';
+import { StoreCalls } from './store-calls.js';
 import type { Outcome } from './outcome.js';
 import { ServerClock } from './server-clock.js';
 import { readWhole } from './whole-read.js';
@@ -25,14 +26,6 @@ const WRITE_CONCERN = { w: 'majority', j: true } as const;
 
 /** Names are compared byte by byte, even if the collection was created with another collation. */
 const COLLATION = { locale: 'simple' } as const;
-
-/** The longest time for which the server leaves an idle change stream without an answer, in ms. */
-export const AWAIT_MS = 1_000;
-
-interface Bounds {
-  readonly socketTimeoutMS?: number | undefined;
-  readonly timeoutMS?: number | undefined;
-}
 
 export interface Update {
   readonly pipeline: readonly Stage[];
@@ -68,8 +61,8 @@ export interface Changes {
 const MIN_READ_MS = 50;
 
 /**
- * Reads and changes the collection of lock documents: it sets the read and write concerns, bounds each call, and
- * returns one of three outcomes.
+ * Reads and changes the collection of lock documents. Sets the read or write concern and the time bound of each
+ * command, and returns one of three outcomes.
  */
 export class LockCollection {
   readonly name: string;
@@ -246,30 +239,9 @@ export class LockCollection {
     return await this.#handshake.run();
   }
 
-  /**
-   * Returns a change stream over the collection, and its session. The stream opens at its first use. The caller must
-   * end the session after the stream. The session is explicit, because the driver ends an implicit session as soon as
-   * an answer arrives after the close of the stream. If `killCursors` is still waiting for a connection at that moment,
-   * the driver does not send `killCursors`, and the cursor leaks (R1).
-   */
-  watch(pipeline: Document[]): { readonly stream: DriverChangeStream; readonly session: DriverSession } {
-    // Some versions of the driver bound every call by `timeoutMS`; others do not have this option.
-    const { socketTimeoutMS, timeoutMS } = clientOf(this.#db).options as Bounds;
-    // The server answers an idle stream after `maxAwaitTimeMS`. A client with a shorter bound would break the stream
-    // again and again (E37).
-    const bounds = [socketTimeoutMS ?? 0, timeoutMS ?? 0].filter((bound) => bound > 0);
-    const maxAwaitTimeMS = Math.min(AWAIT_MS, ...bounds.map((bound) => bound / 2));
-    const session = clientOf(this.#db).startSession({ causalConsistency: false });
-    try {
-      const stream = this.#db.collection(this.name).watch(pipeline, {
-        ...{ session, maxAwaitTimeMS, readPreference: 'primary', readConcern: { level: 'majority' } },
-        ...BSON_OPTIONS,
-      });
-      return { stream, session };
-    } catch (error) {
-      void session.endSession();
-      throw error;
-    }
+  /** See `changeStream`: the caller must end the session after the stream. */
+  watch(pipeline: Document[]): ChangeStream {
+    return changeStream(this.#db, this.name, pipeline);
   }
 
   /** Calls back once, when another primary replaces the present one. The returned function unsubscribes. */

@@ -6,7 +6,7 @@ import type { TopologyObserver } from './shared-per-client.js';
 interface AwaitedCommand {
   /**
    * The address of the primary that has to answer. `null`: no primary was known at the sending, and none has been
-   * reported since. `undefined`: at the sending, this watch had heard no report of the driver, or had forgotten it.
+   * reported since. `undefined`: at the sending, this watch knew of no report of the driver.
    */
   primary: string | null | undefined;
   readonly onFollowed: (error: Error) => void;

@@ -20,16 +20,16 @@ export interface Settling<A> {
  * Sends copies of one operation until its outcome is known. If a reply is lost, the process does not know whether the
  * server has applied the operation (E1).
  *
- * A repeat is safe because every copy has the same id or number (of an attempt, a claim, a call or a change of mode),
- * or raises the fence to the same token. The server applies the first copy that arrives. While the document shows the
- * effect of that copy, a later copy does not have the effect a second time. A resize has no id: two copies have the
- * effect of one, because both set the same limit, unless another resize comes between them. An extension may be
- * repeated at any time: each copy gives the lease its full length again.
+ * The server applies the first copy that arrives. Why a later copy is safe:
+ *
+ * - A request, a leave, a claim, a call and a change of mode have an id or a number, the same in every copy. While the
+ *   document shows the effect of one copy, another copy has no effect.
+ * - Raising the fence: every copy raises it to the same token.
+ * - A resize: every copy sets the same limit. It has no id, so a resize of another caller must not come between two.
+ * - An extension: each copy gives the lease its full length again, which is right at any time.
  *
  * A copy may still be on its way when the process gives up (E2). So a request and a resize have a not-after, after
  * which a copy has no effect.
- *
- * The repeats end when the outcome is known, after `untilMs`, or when the outcome is of no use any more.
  *
  * @param send - Sends one copy.
  * @returns The last answer. If the operation was given up, this answer does not tell the outcome.

@@ -1,15 +1,16 @@
 import type { Document } from 'mongodb';
 import { momentNow, turnOver } from '../clock.js';
-import type { Clock, Moment, Timer } from '../clock.js';
+import type { Clock, Moment } from '../clock.js';
 import { clientOf } from '../driver-types.js';
 import type { DriverCommandOptions, DriverDb } from '../driver-types.js';
 import { textOf } from '../error-text.js';
 import { UnsupportedServerError } from '../errors.js';
 import type { Report } from '../events.js';
 import { AnswerLog } from './answer-log.js';
+import { CallEnd } from './call-end.js';
 import { Connection } from './connection.js';
 import { codeOf, isNotImplemented, outcomeOfError } from './outcome.js';
-import type { Done, Outcome, Refused, Unknown } from './outcome.js';
+import type { Outcome, Refused, Unknown } from './outcome.js';
 import { PrimaryWatch } from './primary-watch.js';
 import { TransitionLimiter } from './transition-limiter.js';
 import { shortenedError } from './trouble.js';
@@ -57,6 +58,8 @@ export class StoreCalls {
   readonly #primary: PrimaryWatch;
   readonly #connection: Connection;
   readonly #transitions: TransitionLimiter;
+  /** The calls that have not ended. The caller of some of them may have gone (`CallEnd`). */
+  readonly #open = new Set<CallEnd>();
 
   /**
    * @param boundMs - `storeTimeoutMs`. Only `answers` uses it, to decide when a failure is too old to count. The bound
@@ -74,6 +77,7 @@ export class StoreCalls {
   }
 
   close(): void {
+    for (const end of this.#open) end.closed();
     this.#primary.leave();
     this.#connection.leave();
   }
@@ -99,7 +103,7 @@ export class StoreCalls {
    * Runs one command, and bounds it by a timer of the library. A driver waits for ever for a stopped primary
    * (`socketTimeoutMS` is 0 by default), and a stopped server does not keep to `maxTimeMS`. The call also ends when
    * another primary replaces the present one. A transition first waits for its turn, and that wait counts towards the
-   * bound.
+   * bound. The command may outlive the call by at most `boundMs` (`CallEnd`), and keeps its turn until it ends.
    *
    * @param make - Makes the command just before it is sent, because the times in it are counted from the sending.
    */
@@ -110,42 +114,34 @@ export class StoreCalls {
     boundMs: number,
     { expected, mayFailInPart = false }: Tolerance = {},
   ): Promise<Outcome<Document>> {
-    const giveUp = new AbortController();
     const startedMs = this.#clock.nowMs();
     const sending = this.#connection.sending();
     let sentAt: Moment | undefined;
     let hasEnded = false;
-    let timer: Timer | undefined;
-    let unwatch: (() => void) | undefined;
-    const unanswered = new Promise<never>((_, reject) => {
-      const end = (error: Error): void => {
-        reject(error);
-        giveUp.abort(error);
-      };
-      timer = this.#clock.at(startedMs + boundMs, () => {
-        end(this.unanswered(boundMs));
-      });
-      unwatch = this.#primary.asking(end);
-    });
+    let leave: (() => void) | undefined;
+    const end = this.#begin(boundMs, () => leave?.());
     try {
-      const send = async (): Promise<Done<Document>> => {
-        const command = make();
-        const at = momentNow(this.#clock);
-        sentAt = at;
-        const running = this.#connection.command(
-          this.#db,
-          { ...command, ...(during === 'hello' ? {} : { maxTimeMS: Math.ceil(boundMs) }) },
-          { ...COMMAND_OPTIONS, signal: giveUp.signal },
-        );
-        // If `unanswered` ends the race, a later rejection of `running` must not be unhandled (R2).
-        running.catch(() => undefined).finally(() => (hasEnded = true));
-        return { type: 'done', value: await Promise.race([running, unanswered]), sentAt: at };
-      };
-      unanswered.catch(() => undefined);
-      const done = await (during === 'transition' ? this.#transitions.pass(giveUp.signal, send) : send());
-      throwIfReplyFailed(done.value, mayFailInPart);
+      if (during === 'transition') leave = await this.#transitions.enter(end.signal);
+      // The call may have ended in the same turn in which it got its slot.
+      end.signal.throwIfAborted();
+      const command = make();
+      sentAt = momentNow(this.#clock);
+      const running = this.#connection.command(
+        this.#db,
+        during === 'hello' ? command : bounded(command, boundMs, end.sent.bind(end)),
+        { ...COMMAND_OPTIONS, signal: end.signal },
+      );
+      // If the caller's time ends first, a later rejection of `running` must not be unhandled (R2).
+      running
+        .catch(() => undefined)
+        .finally(() => {
+          hasEnded = true;
+          end.ended();
+        });
+      const value = await Promise.race([running, end.unanswered]);
+      throwIfReplyFailed(value, mayFailInPart);
       this.answers.answered(this.#clock.nowMs());
-      return done;
+      return { type: 'done', value, sentAt };
     } catch (error) {
       const failure = this.#failureOf(error, during);
       this.#note(failure, startedMs);
@@ -156,14 +152,29 @@ export class StoreCalls {
       // Nothing was sent: the transition was still waiting for its turn, or `make` threw.
       if (sentAt === undefined) return { ...failure, maybeApplied: false };
       if (sending.mayHaveBeenSent()) return failure;
-      // A driver that ignores the signal would still send the command when a server appears. So the command counts as
-      // not sent only if the driver has ended it by the next turn.
+      // No server was reachable. A driver that ignores the signal may still send the command when one appears, so the
+      // command counts as not sent only if the driver has ended it by the next turn.
       await turnOver(this.#clock);
       return { ...failure, maybeApplied: failure.maybeApplied && !hasEnded };
     } finally {
-      timer?.cancel();
-      unwatch?.();
+      if (sentAt === undefined) {
+        leave?.();
+        end.ended();
+      }
     }
+  }
+
+  #begin(boundMs: number, onEnded: () => void): CallEnd {
+    const end = new CallEnd(this.#clock, boundMs, {
+      unanswered: () => this.unanswered(boundMs),
+      onFollowed: (callback) => this.#primary.asking(callback),
+      ended: () => {
+        this.#open.delete(end);
+        onEnded();
+      },
+    });
+    this.#open.add(end);
+    return end;
   }
 
   #note(failure: Refused | Unknown, startedMs: number): void {
@@ -181,6 +192,18 @@ export class StoreCalls {
     return { ...failure, error: new UnsupportedServerError(null, detail, short) };
   }
 }
+
+/**
+ * The command with a bound for the server. The driver reads the fields of a command when it puts the command on a
+ * connection; a driver that reads them earlier only makes the command end earlier.
+ */
+const bounded = (command: Document, boundMs: number, onRead: () => void): Document => ({
+  ...command,
+  get maxTimeMS() {
+    onRead();
+    return Math.ceil(boundMs);
+  },
+});
 
 /** A command may succeed and still report a missed write concern (E16), or a document that could not be written. */
 function throwIfReplyFailed(reply: Document, mayFailInPart: boolean): void {

@@ -21,20 +21,21 @@ export class TransitionLimiter {
   }
 
   /**
-   * Calls `send` as soon as a slot is free.
+   * Resolves as soon as a slot is free. The caller must call the returned function to leave the slot. Only the first call
+   * of that function has an effect.
    *
-   * @param signal - Ends the wait. Then `send` is not called, and this method rejects with the signal's reason. A
-   *   signal that has aborted before the call has the same effect.
+   * @param signal - Ends the wait: this method rejects with the signal's reason. A signal that has aborted before the
+   *   call has the same effect.
    */
-  async pass<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
+  async enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#inFlight >= this.#limit) await this.#waitForSlot(signal);
     else this.#inFlight += 1;
-    try {
-      return await send();
-    } finally {
-      this.#leave();
-    }
+    let hasLeft = false;
+    return () => {
+      if (!hasLeft) this.#leave();
+      hasLeft = true;
+    };
   }
 
   /** Resolves when a transition in flight has ended and has left its slot to this caller. */

@@ -16,7 +16,7 @@ export function troubleOf(
   { hosts, replicaSet }: Seeds,
 ): string | undefined {
   if (compatibilityError !== undefined) return compatibilityError;
-  // The driver removes servers that belong to another replica set or to none. So it may know no server any more.
+  // The driver may know no server any more, because it removes servers that belong to another replica set or to none.
   if (servers.size === 0) {
     const where = hosts.map(String).join(', ');
     return `no member of replica set ${JSON.stringify(replicaSet)} was found at ${where}`;
@@ -42,7 +42,7 @@ const PRIVILEGES_PAGE = 'https://github.com/leasehold/leasehold/blob/main/docs/o
  * A short copy of an error of the driver or the server. A server may repeat the whole command that it refuses, and a
  * driver lists everything that it knows about its servers. Pages of such output hide the one sentence that matters.
  *
- * The copy keeps the fields by which `outcomeOfError` sorts an error, because the error is sorted again later, for
+ * The copy keeps the fields by which `outcomeOfError` sorts an error, because the copy may be sorted later, for
  * example by a quorum or by the supervisor of a change stream.
  */
 class ShortenedError extends Error {

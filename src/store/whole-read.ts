@@ -2,8 +2,8 @@ import type { Document } from 'mongodb';
 import type { Outcome } from './outcome.js';
 
 /**
- * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB, so the documents
- * that the answer lacks are read again. If a read of only those documents shows none, they count as missing.
+ * Reads the named documents, however large they are. The server silently cuts an answer at 16 MB, so this function asks
+ * again for the documents that an answer lacks. If a read of only those documents shows none, they count as missing.
  */
 export async function readWhole(
   names: readonly string[],

@@ -1,4 +1,4 @@
-import { knownOptions, outOfRange, wrongType } from '../options/checks.js';
+import { boolean, knownOptions, number, orElse, outOfRange, wrongType } from '../options/checks.js';
 import type { KeysOf } from '../options/unknown-keys.js';
 import { SeededChance } from './time/seeded-chance.js';
 import { RealTime } from './time/real-time.js';
@@ -23,7 +23,25 @@ export interface MemoryReplicaSetOptions<Other = unknown> {
   seed?: number | undefined;
 }
 
+/** Options of `stepDown`. */
+export interface StepDownOptions {
+  /** The time until the next primary is elected, in ms. Default: 1,000. */
+  electionMs?: number | undefined;
+  /**
+   * Whether the primary is cut off from the other members instead of stepping down. The old primary then goes on
+   * answering until shortly after the election, and rolls back every write that no majority has. (`stop` ends the cut
+   * early, and such a write may then stay.) Default: false.
+   */
+  losesUnacknowledged?: boolean | undefined;
+}
+
 const KEYS: KeysOf<MemoryReplicaSetOptions> = { time: true, seed: true };
+const STEP_DOWN_KEYS: KeysOf<StepDownOptions> = { electionMs: true, losesUnacknowledged: true };
+
+const DEFAULT_ELECTION_MS = 1_000;
+
+/** The longest time of a call, in ms: ten years. */
+export const MAX_MS = 315_360_000_000;
 
 const MAX_SEED = 2 ** 32 - 1;
 
@@ -47,7 +65,20 @@ export const parseKeys = <Other>(
   given: MemoryReplicaSetOptions<Other> | undefined,
 ): MemoryReplicaSetOptions<Other> => knownOptions(given, 'MemoryReplicaSet', KEYS);
 
-/** @param timeOf - Returns the time of another `MemoryReplicaSet`; `undefined` if the value is none. */
+interface StepDown {
+  readonly electionMs: number;
+  readonly losesUnacknowledged: boolean;
+}
+
+export function parseStepDown(given: StepDownOptions | undefined): StepDown {
+  const { electionMs, losesUnacknowledged } = knownOptions(given, 'stepDown', STEP_DOWN_KEYS);
+  return {
+    electionMs: number('electionMs', orElse(electionMs, DEFAULT_ELECTION_MS), 0, MAX_MS),
+    losesUnacknowledged: boolean('losesUnacknowledged', orElse(losesUnacknowledged, false)),
+  };
+}
+
+/** @param timeOf - Returns the time of a `MemoryReplicaSet`; `undefined` for any other value. */
 export function parseTime(given: unknown, seed: number, timeOf: (set: unknown) => Time | undefined): Time {
   if (given === undefined || given === 'real') return new RealTime();
   if (given === 'virtual') {

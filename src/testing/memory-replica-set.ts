@@ -12,8 +12,8 @@ import { History } from './judge/history.js';
 import type { StoredDocument, StoredVersion } from './judge/history.js';
 import { violationsIn } from './judge/violations.js';
 import type { Violation } from './judge/violations.js';
-import { parseKeys, parseSeed, parseTime } from './memory-options.js';
-import type { MemoryReplicaSetOptions } from './memory-options.js';
+import { MAX_MS, parseKeys, parseSeed, parseStepDown, parseTime } from './memory-options.js';
+import type { MemoryReplicaSetOptions, StepDownOptions } from './memory-options.js';
 import { SimulatedProcess } from './processes/simulated-process.js';
 import { ReplicaSet } from './replica-set/replica-set.js';
 import { isApplied } from './replica-set/reply.js';
@@ -23,19 +23,6 @@ import { SeededChance } from './time/seeded-chance.js';
 import type { Time } from './time/time.js';
 
 const SET_NAME = 'memory';
-const DEFAULT_ELECTION_MS = 1_000;
-const MAX_MS = 3_650 * 86_400_000;
-
-/** Options of `stepDown`. */
-export interface StepDownOptions {
-  /** The time until the next primary is elected, in ms. Default: 1,000. */
-  electionMs?: number | undefined;
-  /**
-   * Whether the primary is cut off from the other members instead of stepping down. The old primary then goes on
-   * answering until shortly after the election, and every write that no majority has is rolled back. Default: false.
-   */
-  losesUnacknowledged?: boolean | undefined;
-}
 
 /**
  * A MongoDB replica set of three members in the memory of this process, for tests of code that uses this library. It
@@ -45,9 +32,11 @@ export interface StepDownOptions {
  * In virtual time, a test decides when time passes, so a test does not wait for timers. Runs with the same seed then
  * have the same effects, if the code under test depends on nothing else that differs between runs.
  *
- * @example const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 }); const locks = new
- *   LockProvider(set.db('app')); const lock = await locks.createMutex('invoice:42').acquire(); await
- *   set.advance(30_000);
+ * @example
+ *   const set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+ *   const locks = new LockProvider(set.db('app'));
+ *   const lock = await locks.createMutex('invoice:42').acquire();
+ *   await set.advance(30_000);
  */
 export class MemoryReplicaSet {
   /** The seed that repeats this run. */
@@ -109,8 +98,8 @@ export class MemoryReplicaSet {
 
   /**
    * Lets `ms` milliseconds pass. In virtual time, resolves when everything that falls due in this time has happened, in
-   * order. In real time, resolves after `ms` milliseconds. Of several calls at a time, each resolves when its own time
-   * has passed.
+   * order. In real time, resolves after `ms` milliseconds. Several calls may overlap: each of them resolves when its
+   * own time has passed.
    *
    * @throws RangeError if `ms` is not from 0 to 315,360,000,000 (ten years).
    */
@@ -120,8 +109,8 @@ export class MemoryReplicaSet {
 
   /**
    * A pause of the code under test, for example of a job: resolves when `ms` milliseconds have passed. Unlike
-   * `advance`, this call does not let virtual time pass. So in virtual time it settles only when something else has let
-   * these milliseconds pass.
+   * `advance`, this call does not let virtual time pass. So in virtual time, the pause ends only when other calls have
+   * let these milliseconds pass.
    *
    * With `db`, the pause belongs to the process of this database: while that process stands still (`freeze`), the pause
    * does not end. Without `db`, no `freeze` affects the pause. After `close()` no pause ends.
@@ -142,6 +131,9 @@ export class MemoryReplicaSet {
   /**
    * Resolves when nothing more can happen until time passes. Messages on their way arrive first, except the replies
    * that `delayReplies` delays, and the news that the members have changed, which a client hears after 2 to 31 ms.
+   *
+   * In virtual time, a call during an `advance` resolves together with that `advance`; during several, with the first
+   * of them that ends.
    */
   async settle(): Promise<void> {
     await this.#time.settle();
@@ -151,6 +143,7 @@ export class MemoryReplicaSet {
   stop(): void {
     this.#set.stop();
     this.#servers.disconnectAll();
+    for (const client of this.#clients.values()) client.disconnected();
   }
 
   /** Starts the members again, with everything that they had. If there is no primary, they elect one 200 ms later. */
@@ -162,12 +155,13 @@ export class MemoryReplicaSet {
    * Makes the primary step down. The other members elect one of them after `electionMs`. The old primary can be elected
    * again only if fewer than two other members take part. While there is no primary, this call has no effect.
    *
+   * @throws TypeError if an option is unknown or has a wrong type.
    * @throws RangeError if `electionMs` is not from 0 to 315,360,000,000 (ten years).
    */
-  stepDown({ electionMs = DEFAULT_ELECTION_MS, losesUnacknowledged = false }: StepDownOptions = {}): void {
-    const checkedMs = number('electionMs', electionMs, 0, MAX_MS);
-    if (losesUnacknowledged) this.#set.losePrimary(checkedMs);
-    else this.#set.stepDown(checkedMs);
+  stepDown(options?: StepDownOptions): void {
+    const { electionMs, losesUnacknowledged } = parseStepDown(options);
+    if (losesUnacknowledged) this.#set.losePrimary(electionMs);
+    else this.#set.stepDown(electionMs);
   }
 
   /**
@@ -193,7 +187,8 @@ export class MemoryReplicaSet {
 
   /**
    * Loses the replies to the next `count` writes that are applied. This count replaces that of an earlier call. A write
-   * that is refused is answered and does not count. Builds of indexes do not count either.
+   * that matches no document counts as applied. A write that is refused is answered and does not count. Builds of
+   * indexes do not count either.
    *
    * @throws RangeError if `count` is not an integer from 0 to 2^53 - 1.
    */
@@ -243,19 +238,22 @@ export class MemoryReplicaSet {
     this.#clientOf(db).heal();
   }
 
-  /** All documents, as a majority has them. */
+  /** Copies of all documents, as a majority has them. */
   documents(): readonly StoredDocument[] {
     return this.#history.documents;
   }
 
-  /** Every version of every document that a majority has had, in order. */
+  /**
+   * Every version that a majority has had, of every document, in the order in which they were written. The list does
+   * not grow: ask for it again after a change.
+   */
   get versions(): readonly StoredVersion[] {
     return this.#history.versions;
   }
 
   /**
-   * How many cursors of change streams the members have open. A provider that is closed while it reaches the members
-   * leaves none open.
+   * How many cursors of change streams the members have open. A provider that was never cut off, and is closed while it
+   * reaches the members, leaves none open.
    */
   get openCursors(): number {
     return this.#servers.openCursors;
@@ -263,14 +261,14 @@ export class MemoryReplicaSet {
 
   /** The broken invariants of the locks, judged from all versions; empty if there are none. */
   violations(): readonly Violation[] {
-    return violationsIn(this.#history.versions);
+    return violationsIn(this.#history.ownVersions);
   }
 
   /**
-   * Ends the set. All its connections are closed. Nothing happens any more, not even in other sets that share its time.
-   * A call of the library that needs time to end, or whose process stands still, never settles. When all sets are
-   * closed, such calls do not keep the process of the test alive, unless the test has also made a provider of a real
-   * `Db`.
+   * Ends the set. All its connections are closed. No timer fires and no message arrives any more, not even in other
+   * sets that share its time. A call of the library that still needs a timer or a message never settles. When all sets
+   * are closed, such calls do not keep the process of the test alive, unless the test has also made a provider of a
+   * real `Db`.
    */
   async close(): Promise<void> {
     this.#servers.disconnectAll();

@@ -1,15 +1,6 @@
 // Makes elements. A text from the collection becomes a text node or an attribute, and never markup.
 
-/**
- * Characters that could hide what a text says: control characters, and invisible ones, for example those that reverse
- * the direction of the text.
- */
-const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
-
-const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
-
-/** Returns the text with an escape for every hostile character. */
-export const plain = (text: string): string => text.replaceAll(HOSTILE, escaped);
+import { escaped, hostileIn } from '../hostile-characters.js';
 
 type Attributes = Readonly<Record<string, string | boolean>>;
 
@@ -34,7 +25,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 export function stored(text: string, attributes: Attributes = {}): HTMLElement {
   const element = make('bdi', attributes);
   let from = 0;
-  for (const { 0: character, index } of text.matchAll(HOSTILE)) {
+  for (const { 0: character, index } of hostileIn(text)) {
     if (index > from) element.append(text.slice(from, index));
     element.append(make('span', { class: 'escape' }, escaped(character)));
     from = index + character.length;

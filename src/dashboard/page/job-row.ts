@@ -1,8 +1,9 @@
+import { plain } from '../hostile-characters.js';
 import type { JobRow } from '../wire.js';
-import { make, plain, stored, write } from './elements.js';
+import { make, stored, write } from './elements.js';
 import type { RowView } from './list.js';
-import { cell, nameButton, showFigure, showName } from './row-parts.js';
-import { clockTime, span } from './times.js';
+import { UNLISTED, cell, controls, nameButton, showFigure, showName } from './row-parts.js';
+import { clockTime, isOld, span } from './times.js';
 import type { Now } from './times.js';
 
 /** How long after an instant its run is shown as late, in ms. A leader needs some time to claim an instant. */
@@ -37,6 +38,7 @@ export class JobRowView implements RowView<JobRow> {
     const cells = [name, this.#last, this.#outcome, this.#next, this.#missed];
     this.element = make('tr', { role: 'row', class: 'row' }, ...cells);
     this.details = make('tr', { role: 'row', class: 'details' }, this.#content);
+    controls(this.button, this.details);
   }
 
   update(row: JobRow): void {
@@ -54,17 +56,25 @@ export class JobRowView implements RowView<JobRow> {
     this.#content.replaceChildren(...parts);
   }
 
-  tick({ ms: nowMs }: Now): void {
+  unlist(): void {
+    write(this.#outcome, UNLISTED);
+    this.#outcome.classList.remove('bad', 'warn');
+  }
+
+  tick(now: Now): void {
     if (this.#row === undefined) return;
+    const { ms: nowMs } = now;
     const { last, next, missed } = this.#row;
     write(
       this.#last,
       last === null ? 'never' : `${clockTime(last.firedAt, nowMs)}, ${span(nowMs - last.firedAt)} ago`,
     );
-    const isLate = next !== null && nowMs - next > LATE_MS;
+    // An old row does not show that the run is late: the run may have begun since.
+    const isLate = next !== null && nowMs - next > LATE_MS && !isOld(now);
     this.#next.classList.toggle('bad', isLate);
     if (next === null) showFigure(this.#next, null);
     else if (isLate) showFigure(this.#next, `${clockTime(next, nowMs)}, ${span(nowMs - next)} late`);
+    else if (nowMs > next && isOld(now)) showFigure(this.#next, clockTime(next, nowMs));
     else showFigure(this.#next, `${clockTime(next, nowMs)}, in ${span(next - nowMs)}`);
     showFigure(this.#missed, missed === null ? null : clockTime(missed, nowMs));
   }

@@ -1,7 +1,9 @@
+import { dismissNotice } from './notice.js';
+
 /**
  * Moves the focus by keys: `/` to the filter, the arrows from row to row, Home and End to the first and the last row.
- * Esc closes the row that has the focus, if the row is open. Otherwise Esc clears the filter. If the filter is empty,
- * Esc takes the focus away.
+ * Esc dismisses the notice. If there is none, Esc closes the row that has the focus. If the row is not open, Esc clears
+ * the filter. If the filter is empty, Esc takes the focus away.
  */
 export function listenToKeys(filter: HTMLInputElement, buttons: () => readonly HTMLButtonElement[]): void {
   document.addEventListener('keydown', (event) => {
@@ -22,6 +24,7 @@ function focus(filter: HTMLInputElement): void {
 }
 
 function goBack(filter: HTMLInputElement, active: Element | null): void {
+  if (dismissNotice()) return;
   const row = active?.closest('tr.details')?.previousElementSibling ?? active?.closest('tr.row');
   const button = row?.querySelector<HTMLButtonElement>('button.name');
   if (button?.getAttribute('aria-expanded') === 'true') {

@@ -1,16 +1,19 @@
 import type { ListChange, Row } from '../wire.js';
+import type { Reach } from './connection.js';
 import { elementOf, make, write } from './elements.js';
 import { staying } from './order.js';
 import { count, counted, isOld, span } from './times.js';
 import type { Now } from './times.js';
 
-/** One row of a list: a row of the table, and below it the row of its details while it is open. */
+/** One entry of a list: a row of the table and, while the entry is open, a second row below with the details. */
 export interface RowView<R extends Row> {
   readonly element: HTMLTableRowElement;
   readonly details: HTMLTableRowElement;
   /** The button that opens the details. */
   readonly button: HTMLButtonElement;
   update(row: R): void;
+  /** The server does not list the row any more. The next `update` lists it again. */
+  unlist(): void;
   /** Shows ages and times left at this time of the server. */
   tick(now: Now): void;
 }
@@ -23,7 +26,7 @@ export interface Knowledge {
   readonly isConnected: boolean;
   /**
    * Whether the rows may be old: the state is neither `live` nor `polling`, or the filter waits for its first search.
-   * An empty list then does not mean that nothing is stored.
+   * If so, an empty list does not mean that nothing is stored.
    */
   readonly isOutdated: boolean;
 }
@@ -37,7 +40,8 @@ export interface ListKind<R extends Row> {
   readonly sorted: string;
   readonly columns: readonly string[];
   readonly empty: () => Node;
-  readonly makeRow: (isOpen: (view: RowView<R>) => void) => RowView<R>;
+  /** @param onOpen - Called when the button of the row is clicked. */
+  readonly makeRow: (onOpen: (view: RowView<R>) => void) => RowView<R>;
 }
 
 /**
@@ -67,6 +71,10 @@ export class List<R extends Row> {
     for (const { target, isIntersecting } of entries)
       this.#visible[isIntersecting ? 'add' : 'delete'](target);
   });
+  /** Rows that have never shown their ages, without which they are of another height. */
+  readonly #fresh = new Set<RowView<R>>();
+  /** The rows that the server no longer lists, and the time at which it was noticed. */
+  readonly #goneSince = new Map<number, Now>();
   #order: readonly number[] = [];
   #matching = 0;
   #movedAtMs = -Infinity;
@@ -89,12 +97,11 @@ export class List<R extends Row> {
     this.#body.addEventListener('pointerleave', () => (this.#movedAtMs = -Infinity));
   }
 
-  /** @param isWhole - Whether the message has every row that is shown. */
-  receive({ matching, order, rows }: ListChange<R>, isWhole: boolean): void {
+  receive({ matching, order, rows }: ListChange<R>, { isWhole, isOtherFilter }: Reach): void {
     this.#matching = matching;
     // While the user looks at the list, rows that are gone stay (up to `MAX_GONE`), and new rows come below them. After
-    // a change of the filter or a new connection, nearly all rows may be gone. So the order changes at once.
-    this.#mustArrange ||= isWhole;
+    // a change of the filter, nearly all rows may be gone, and the user expects other rows. So the order changes at once.
+    this.#mustArrange ||= isOtherFilter;
     if (order !== undefined || isWhole) this.#order = order ?? [];
     for (const row of rows) this.#viewOf(row.key).update(row);
   }
@@ -105,18 +112,24 @@ export class List<R extends Row> {
   render(now: Now, filter: string, { isSearching, isConnected, isOutdated }: Knowledge): void {
     const isStill = !this.#mustArrange && this.#isStill;
     this.#mustArrange = false;
-    this.#arrange(isStill);
-    for (const view of this.#views.values()) {
-      if (this.#visible.has(view.element) || view.details.isConnected) view.tick(now);
+    const listed = new Set(this.#order);
+    this.#unlist(listed, now);
+    this.#arrange(listed, isStill);
+    for (const [key, view] of this.#views) {
+      const isSeen = this.#visible.has(view.element) || view.details.isConnected;
+      if (isSeen || this.#fresh.has(view)) view.tick(this.#goneSince.get(key) ?? now);
     }
+    this.#fresh.clear();
     const shown = this.#order.length;
-    this.#table.hidden = shown === 0;
-    this.#empty.hidden = shown > 0 || isOutdated;
-    if (shown === 0) this.#showEmpty(filter);
+    // Not `shown`: rows that are gone may still be in use.
+    const isEmpty = this.#body.childElementCount === 0;
+    this.#table.hidden = isEmpty;
+    this.#empty.hidden = !isEmpty || isOutdated;
+    if (isEmpty) this.#showEmpty(filter);
     if (isSearching) {
       const what = isConnected ? 'searching' : 'not searched';
       write(this.#note, `${what}${shown > 0 && isOld(now) ? `, rows from ${span(now.ageMs)} ago` : ''}`);
-    } else write(this.#note, shown === 0 ? '' : this.#noteOf(shown, filter, isStill, now));
+    } else write(this.#note, isEmpty ? '' : this.#noteOf(shown, filter, isStill, now));
   }
 
   #noteOf(shown: number, filter: string, isStill: boolean, now: Now): string {
@@ -143,6 +156,7 @@ export class List<R extends Row> {
       this.#toggle(opened);
     });
     this.#views.set(key, view);
+    this.#fresh.add(view);
     this.#watcher.observe(view.element);
     return view;
   }
@@ -154,14 +168,24 @@ export class List<R extends Row> {
     else element.after(details);
   }
 
+  /** Finds the rows that the server no longer lists. Their ages stand still, because nothing more is heard of them. */
+  #unlist(listed: ReadonlySet<number>, now: Now): void {
+    for (const [key, view] of this.#views) {
+      view.element.classList.toggle('gone', !listed.has(key));
+      if (listed.has(key)) this.#goneSince.delete(key);
+      else if (!this.#goneSince.has(key)) {
+        this.#goneSince.set(key, { ms: now.ms, ageMs: Infinity });
+        view.unlist();
+      }
+    }
+  }
+
   /**
    * If `isStill`, rows that the server no longer lists stay where they are: up to `MAX_GONE` of them, and those that
    * are in use. New rows come last.
    */
-  #arrange(isStill: boolean): void {
-    const wanted = new Set(this.#order);
-    const gone = [...this.#views].filter(([key]) => !wanted.has(key));
-    for (const [key, { element }] of this.#views) element.classList.toggle('gone', !wanted.has(key));
+  #arrange(listed: ReadonlySet<number>, isStill: boolean): void {
+    const gone = [...this.#views].filter(([key]) => !listed.has(key));
     const staysWhileStill = gone.filter(([, { element }]) => isStill && element.isConnected);
     const kept = new Set(staysWhileStill.slice(-MAX_GONE).map(([key]) => key));
     for (const [key, view] of gone) if (!kept.has(key) && !(isStill && isInUse(view))) this.#drop(key, view);
@@ -188,6 +212,7 @@ export class List<R extends Row> {
     this.#watcher.unobserve(element);
     this.#visible.delete(element);
     this.#views.delete(key);
+    this.#goneSince.delete(key);
   }
 
   #showEmpty(filter: string): void {

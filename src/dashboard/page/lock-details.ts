@@ -1,8 +1,22 @@
+import { plain } from '../hostile-characters.js';
 import type { HolderRow, LockRow } from '../wire.js';
-import { make, plain, write } from './elements.js';
+import { make, write } from './elements.js';
+import { FormGuard } from './form-guard.js';
+import { tell } from './notice.js';
 import { Ticking, holderDetails, waiterDetails } from './row-parts.js';
-import { count, counted } from './times.js';
+import { count, counted, isOld, span } from './times.js';
 import type { Now } from './times.js';
+
+const FREE = 'Nobody holds it.';
+
+const NO_HOLDERS: Readonly<Record<LockRow['kind'], string>> = {
+  mutex: FREE,
+  'reader-writer': FREE,
+  semaphore: FREE,
+  election: 'Nobody leads.',
+  corrupt:
+    'Its holders cannot be read. Make sure that no process holds this lock, then delete the document: see “A corrupt document” in docs/operations.md.',
+};
 
 /** Asks the server to revoke one hold. */
 export type Revoke = (name: string, holder: HolderRow, why: string, force: boolean) => void;
@@ -15,6 +29,7 @@ export class LockDetails {
   readonly #holders = make('div', { class: 'holdings' });
   readonly #unlistedHolders = make('p', { class: 'more' });
   readonly #queue = make('div');
+  /** By the ids of the leases, in the order of the elements. */
   readonly #holdings = new Map<string, Holding>();
   #queueTicking = new Ticking();
   #queueShown = '';
@@ -33,15 +48,14 @@ export class LockDetails {
 
   tick(now: Now): void {
     for (const holding of this.#holdings.values()) holding.tick(now);
+    this.#dropEnded();
     this.#queueTicking.tick(now);
   }
 
   #showHolders({ name, kind, holders, holderCount }: LockRow): void {
-    for (const [id, { element }] of this.#holdings) {
-      if (holders.some((holder) => holder.id === id)) continue;
-      element.remove();
-      this.#holdings.delete(id);
-    }
+    const present = new Set(holders.map(({ id }) => id));
+    for (const [id, holding] of this.#holdings) if (!present.has(id)) holding.end();
+    this.#dropEnded();
     for (const holder of holders) {
       const known = this.#holdings.get(holder.id);
       const holding = known ?? new Holding(name, this.#revoke);
@@ -50,10 +64,22 @@ export class LockDetails {
       this.#holdings.set(holder.id, holding);
       this.#holders.append(holding.element);
     }
-    const none = kind === 'election' ? 'Nobody leads.' : 'Nobody holds it.';
     const unlisted = holderCount - holders.length;
     const more = unlisted > 0 ? `and ${counted(unlisted, 'more holder')}` : '';
-    write(this.#unlistedHolders, holders.length === 0 ? none : more);
+    write(this.#unlistedHolders, holders.length === 0 ? NO_HOLDERS[kind] : more);
+  }
+
+  /**
+   * Removes the holdings that have ended, but for one that is in use and those before it: a click or a key that is meant
+   * for this hold must not revoke another one.
+   */
+  #dropEnded(): void {
+    const all = [...this.#holdings];
+    const lastInUse = all.findLastIndex(([, holding]) => holding.isInUse);
+    for (const [id, { element }] of all.slice(lastInUse + 1).filter(([, { hasEnded }]) => hasEnded)) {
+      element.remove();
+      this.#holdings.delete(id);
+    }
   }
 
   #showQueue({ kind, waiters, waiterCount }: LockRow): void {
@@ -74,6 +100,9 @@ export class LockDetails {
   }
 }
 
+const TOO_SOON =
+  'Not revoked: this form came or moved here less than a second ago. Make sure that it is the one that you mean, then revoke again.';
+
 /** One holder, and the form that revokes its hold, unless the dashboard is read-only. */
 class Holding {
   readonly element = make('div', { class: 'holding' });
@@ -81,6 +110,9 @@ class Holding {
   #ticking = new Ticking();
   #holder: HolderRow | undefined;
   #shown = '';
+  #hasEnded = false;
+  #saysThatItEnded = false;
+  readonly #form = make('div', { class: 'revoking', role: 'group' });
 
   constructor(name: string, revoke: Revoke | null) {
     this.element.append(this.#terms);
@@ -93,16 +125,17 @@ class Holding {
     });
     const force = make('input', { type: 'checkbox' });
     const button = make('button', { type: 'submit', class: 'revoke' }, 'Revoke');
-    const form = make(
-      'form',
-      { class: 'revoking' },
-      why,
-      make('label', {}, force, ' by force, at once'),
-      button,
-    );
+    this.#form.append(why, make('label', {}, force, 'by force, at once'), button);
+    const form = make('form', {}, this.#form);
+    const guard = new FormGuard(form, button);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      if (this.#holder !== undefined) revoke(name, this.#holder, why.value, force.checked);
+    });
+    // Enter in a field of the form is a click on the button, too.
+    button.addEventListener('click', (event) => {
+      if (this.#holder === undefined) return;
+      if (guard.isTooSoon(event)) tell(name, this.#holder.who, TOO_SOON);
+      else revoke(name, this.#holder, why.value, force.checked);
     });
     this.element.append(form);
   }
@@ -114,12 +147,34 @@ class Holding {
     if (shown === this.#shown) return;
     this.#shown = shown;
     this.#ticking = new Ticking();
-    const terms = holderDetails(() => this.#holder ?? holder, this.#ticking);
+    const terms = holderDetails(holder, (now) => this.#timeLeft(now), this.#ticking);
     this.#terms.replaceWith(terms);
     this.#terms = terms;
+    this.#form.setAttribute('aria-label', `Revoke the hold of ${plain(holder.who)}`);
+  }
+
+  /** The hold is no longer stored. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Whether the pointer or the focus is in it. */
+  get isInUse(): boolean {
+    return this.element.matches(':hover, :focus-within');
   }
 
   tick(now: Now): void {
+    if (this.#saysThatItEnded) return;
     this.#ticking.tick(now);
+    this.#saysThatItEnded = this.#hasEnded;
+  }
+
+  #timeLeft(now: Now): string {
+    if (this.#hasEnded) return 'the hold has ended';
+    return this.#holder === undefined || isOld(now) ? '–' : span(this.#holder.until - now.ms);
   }
 }

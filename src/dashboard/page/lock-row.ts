@@ -3,7 +3,7 @@ import { make, write } from './elements.js';
 import type { RowView } from './list.js';
 import { LockDetails } from './lock-details.js';
 import type { Revoke } from './lock-details.js';
-import { cell, nameButton, party, showFigure, showName } from './row-parts.js';
+import { UNLISTED, cell, controls, nameButton, party, showFigure, showName } from './row-parts.js';
 import { count, isOld, span } from './times.js';
 import type { Now } from './times.js';
 
@@ -14,8 +14,6 @@ const KINDS: Readonly<Record<LockRow['kind'], string>> = {
   election: 'election',
   corrupt: 'corrupt document',
 };
-
-let made = 0;
 
 /** The row of a lock or of an election. */
 export class LockRowView implements RowView<LockRow> {
@@ -33,17 +31,15 @@ export class LockRowView implements RowView<LockRow> {
   readonly #moves = cell('Hand-overs', 'number');
   readonly #losses = cell('Lost', 'number');
   #row: LockRow | undefined;
+  #isListed = true;
 
-  /** @param revoke - `null`: this dashboard is read-only. */
+  /** @param revoke - `null` if this dashboard is read-only. */
   constructor(isElection: boolean, revoke: Revoke | null, onOpen: (view: LockRowView) => void) {
     this.#whole = new LockDetails(revoke);
-    made += 1;
-    const id = `details-${String(made)}`;
     this.button = nameButton(() => {
       if (this.#row !== undefined) this.#whole.show(this.#row);
       onOpen(this);
     });
-    this.button.setAttribute('aria-controls', id);
     this.#name.append(this.button);
     this.#holder = cell(isElection ? 'Leader' : 'Held by', 'holder');
     this.#age = cell(isElection ? 'Leads for' : 'Held for', 'number');
@@ -62,8 +58,13 @@ export class LockRowView implements RowView<LockRow> {
           this.#losses,
         ];
     this.element = make('tr', { role: 'row', class: 'row' }, ...cells);
-    const content = make('td', { role: 'cell', class: 'content', colspan: '9' }, this.#whole.element);
-    this.details = make('tr', { role: 'row', class: 'details', id }, content);
+    const content = make(
+      'td',
+      { role: 'cell', class: 'content', colspan: String(cells.length) },
+      this.#whole.element,
+    );
+    this.details = make('tr', { role: 'row', class: 'details' }, content);
+    controls(this.button, this.details);
   }
 
   update(row: LockRow): void {
@@ -71,9 +72,11 @@ export class LockRowView implements RowView<LockRow> {
     this.#row = row;
     if (before === undefined) showName(this.button, row.name);
     const [first] = row.holders;
-    if (before === undefined || isOther(before.holders[0], first) || before.holderCount !== row.holderCount) {
+    const isOtherParty = isOther(before?.holders[0], first) || before?.holderCount !== row.holderCount;
+    if (before === undefined || isOtherParty || !this.#isListed) {
       this.#holder.replaceChildren(...this.#holderWords(row));
     }
+    this.#isListed = true;
     const size = row.limit === undefined ? '' : ` of ${count(row.limit)}`;
     write(this.#kind, `${KINDS[row.kind]}${size}`);
     showFigure(this.#queue, row.waiterCount === 0 ? null : count(row.waiterCount));
@@ -83,6 +86,11 @@ export class LockRowView implements RowView<LockRow> {
     this.element.classList.toggle('corrupt', row.kind === 'corrupt');
     this.element.classList.toggle('contended', row.waiterCount > 0);
     if (this.details.isConnected) this.#whole.show(row);
+  }
+
+  unlist(): void {
+    this.#isListed = false;
+    write(this.#holder, UNLISTED);
   }
 
   tick(now: Now): void {
@@ -103,9 +111,10 @@ export class LockRowView implements RowView<LockRow> {
     if (kind === 'corrupt') return ['the stored document is not well-formed'];
     if (first === undefined)
       return [make('span', { class: 'free' }, kind === 'election' ? 'no leader' : 'free')];
-    const words: (Node | string)[] = [party(first)];
-    if (holderCount > 1) words.push(make('span', { class: 'more' }, `and ${count(holderCount - 1)} more`));
-    return words;
+    const parties = make('div', { class: 'parties' }, party(first));
+    if (holderCount > 1)
+      parties.append(make('span', { class: 'more' }, `and ${count(holderCount - 1)} more`));
+    return [parties];
   }
 }
 

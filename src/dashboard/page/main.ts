@@ -1,18 +1,24 @@
 // The page of the dashboard. It shows what the server sends. The server filters, sorts and counts the locks.
 
+import { plain } from '../hostile-characters.js';
 import type { BoardMessage, BoardState, JobRow, LockRow } from '../wire.js';
 import { Connection, postRevocation } from './connection.js';
-import { elementOf, make, plain, write } from './elements.js';
+import { elementOf, make, write } from './elements.js';
 import { Figures, isCurrent } from './figures.js';
 import { JobRowView } from './job-row.js';
 import { listenToKeys } from './keys.js';
 import { List } from './list.js';
+import { lookAtForms } from './form-guard.js';
 import type { Revoke } from './lock-details.js';
 import { LockRowView } from './lock-row.js';
+import { tell } from './notice.js';
 import { count, counted } from './times.js';
 
-/** How often a timer updates the ages, in ms. The timer skips a tick if a message has just updated them. */
-const TICK_MS = 500;
+/**
+ * The ages are updated this long after they were drawn last, in ms, unless a message comes before. If locks move, the
+ * server sends a message every 500 ms or somewhat later, so the page is drawn once for each message.
+ */
+const TICK_MS = 1_000;
 
 /**
  * The least time between two summaries for screen readers, in ms, unless the state changes or a search begins or ends.
@@ -32,7 +38,6 @@ const STATES: Readonly<Record<BoardState, string>> = {
 const filterInput = elementOf('filter') as HTMLInputElement;
 const stateText = elementOf('state');
 const summary = elementOf('summary');
-const notice = elementOf('notice');
 const figures = new Figures(elementOf('figures'));
 
 let mayRevoke = false;
@@ -43,6 +48,8 @@ let latest: BoardMessage | undefined;
  * server of the page.
  */
 let state: BoardState = 'connecting';
+/** The state in words, or what the server of the page answers instead of events. */
+let stateWords = STATES.connecting;
 let isSearching = false;
 /** Whether the server of the page has answered since the last failure of the connection. */
 let isConnected = true;
@@ -50,15 +57,14 @@ let isConnected = true;
 let foundAgeMs = 0;
 let foundAtMs = 0;
 let isDrawing = false;
+let tick: number | undefined;
 let summarizedAtMs = -Infinity;
-let drawnAtMs = -Infinity;
 /** The time since which the shown rows have not followed the store; `undefined` while they follow it. */
 let outdatedSinceMs: number | undefined;
 
 const revoke: Revoke = (name, { id, who }, why, force) => {
   void postRevocation({ name, id, ...(why === '' ? {} : { why }), force }).then((text) => {
-    notice.hidden = false;
-    notice.replaceChildren(`${plain(name)}, ${plain(who)}: ${text}`);
+    tell(name, who, text);
   });
 };
 
@@ -109,7 +115,9 @@ const jobs = new List<JobRow>({
 
 function draw(): void {
   isDrawing = false;
-  drawnAtMs = performance.now();
+  const drawnAtMs = performance.now();
+  clearTimeout(tick);
+  tick = setTimeout(drawSoon, TICK_MS);
   summarize();
   if (latest === undefined) return;
   // Between two reads of a store that is polled, no message says that the rows have grown older.
@@ -121,6 +129,7 @@ function draw(): void {
   for (const list of [locks, elections, jobs])
     list.render(now, filter, { isSearching, isConnected, isOutdated });
   figures.show(latest.totals, latest.handOvers, state);
+  lookAtForms();
 }
 
 function drawSoon(): void {
@@ -129,12 +138,13 @@ function drawSoon(): void {
   requestAnimationFrame(draw);
 }
 
-function become(next: BoardState, why = ''): void {
+function become(next: BoardState, why = '', words = STATES[next]): void {
   state = next;
+  stateWords = words;
   if (isSearching || !isCurrent(state)) outdatedSinceMs ??= performance.now();
   else outdatedSinceMs = undefined;
   stateText.dataset['state'] = state;
-  write(stateText, STATES[state]);
+  write(stateText, stateWords);
   stateText.title = plain(why);
   drawSoon();
 }
@@ -144,7 +154,7 @@ function become(next: BoardState, why = ''): void {
  * begins or ends, otherwise at most every `SUMMARY_MS`. The state `connecting` is never written.
  */
 function summarize(): void {
-  const news = `${STATES[state]}${isSearching && isConnected ? ', searching' : ''}`;
+  const news = `${stateWords}${isSearching && isConnected ? ', searching' : ''}`;
   const isNews = summary.dataset['news'] !== news;
   if (state === 'connecting' || (!isNews && performance.now() - summarizedAtMs < SUMMARY_MS)) return;
   summarizedAtMs = performance.now();
@@ -165,7 +175,7 @@ function inWords({ totals, why }: BoardMessage): string {
 }
 
 const connection = new Connection({
-  received: (message, isWhole) => {
+  received: (message, reach) => {
     latest = message;
     mayRevoke = message.mayRevoke;
     aheadMs = message.now - performance.now();
@@ -176,15 +186,18 @@ const connection = new Connection({
       foundAgeMs = found.ageMs;
       foundAtMs = performance.now();
       outdatedSinceMs = undefined;
-      locks.receive(found.locks, isWhole);
-      elections.receive(found.elections, isWhole);
-      jobs.receive(found.jobs, isWhole);
+      locks.receive(found.locks, reach);
+      elections.receive(found.elections, reach);
+      jobs.receive(found.jobs, reach);
     }
     become(message.state, message.why);
   },
   disconnected: () => {
     isConnected = false;
     become('unavailable', 'the server of this page does not answer');
+  },
+  refused: (words) => {
+    become('unavailable', '', plain(words));
   },
 });
 
@@ -195,11 +208,10 @@ filterInput.addEventListener('input', () => {
     connection.open(filterInput.value.trim());
     // The rows are those of another filter until the server answers.
     isSearching = true;
-    become(state);
+    become(state, stateText.title, stateWords);
   }, FILTER_MS);
 });
 listenToKeys(filterInput, () => [locks, elections, jobs].flatMap(({ buttons }) => buttons));
-setInterval(() => {
-  if (performance.now() - drawnAtMs > TICK_MS / 2) drawSoon();
-}, TICK_MS);
+// A click may open a row: its ages are shown at once, and its forms are seen.
+document.addEventListener('click', drawSoon);
 connection.open('');

@@ -1,6 +1,7 @@
+import { plain } from '../hostile-characters.js';
 import type { HolderRow, WaiterRow } from '../wire.js';
-import { make, plain, stored, write } from './elements.js';
-import { isOld, span } from './times.js';
+import { make, stored, write } from './elements.js';
+import { span } from './times.js';
 import type { Now } from './times.js';
 
 /** Elements whose text follows the time. */
@@ -36,6 +37,18 @@ export function nameButton(onOpen: () => void): HTMLButtonElement {
   return button;
 }
 
+/** What a row says that the server no longer lists. */
+export const UNLISTED = 'not listed any more';
+
+let made = 0;
+
+/** Tells screen readers that the button opens these details. */
+export function controls(button: HTMLButtonElement, details: HTMLTableRowElement): void {
+  made += 1;
+  details.id = `details-${String(made)}`;
+  button.setAttribute('aria-controls', details.id);
+}
+
 export function showName(button: HTMLButtonElement, name: string): void {
   button.replaceChildren(stored(name));
   button.title = plain(name);
@@ -54,10 +67,13 @@ const term = (name: string, ...value: (Node | string)[]): Node =>
 /**
  * Shows everything that is known of one holder.
  *
- * @param present - Returns the holder as it is now, because its lease may have been extended.
+ * @param timeLeft - Returns the text for the time left of its lease.
  */
-export function holderDetails(present: () => HolderRow, ticking: Ticking): HTMLDListElement {
-  const { who, process, why, mode, value, token, since, id } = present();
+export function holderDetails(
+  { who, process, why, mode, value, token, since, id }: HolderRow,
+  timeLeft: (now: Now) => string,
+  ticking: Ticking,
+): HTMLDListElement {
   const parts = [term('Holder', stored(who)), term('Process', stored(process))];
   if (why !== undefined) parts.push(term('Why', stored(why)));
   if (value !== undefined && value !== '') parts.push(term('Value', stored(value)));
@@ -67,10 +83,7 @@ export function holderDetails(present: () => HolderRow, ticking: Ticking): HTMLD
       'Held for',
       ticking.add(({ ms }) => span(ms - since)),
     ),
-    term(
-      'Time left',
-      ticking.add((now) => (isOld(now) ? '–' : span(present().until - now.ms))),
-    ),
+    term('Time left', ticking.add(timeLeft)),
     term('Token', make('span', { class: 'number' }, String(token))),
     term('Id', stored(id)),
   );

@@ -1,7 +1,7 @@
 const SVG = 'http://www.w3.org/2000/svg';
 const [WIDTH, HEIGHT] = [120, 24];
 
-/** A line of the last values, scaled to the highest. It is decoration: the number beside it says the present rate. */
+/** A line of the last values, scaled to the highest of them. It is decoration: a number beside it says the rate. */
 export class Sparkline {
   readonly element: SVGSVGElement;
   readonly #line: SVGPolylineElement;

@@ -24,7 +24,7 @@ export function span(ms: number): string {
   return `${String(Math.floor(seconds / 86_400))}d${two((seconds % 86_400) / 3_600)}h`;
 }
 
-/** The local time of day; if it is on another day than `nowMs`, without seconds and with the date. */
+/** The local time of day, with seconds. For another day than that of `nowMs`: the date and the time without seconds. */
 export function clockTime(ms: number, nowMs: number): string {
   const time = new Date(ms);
   const hour = `${two(time.getHours())}:${two(time.getMinutes())}`;

@@ -2,7 +2,6 @@
 // after another, and each attempt has its own id.
 
 import { withCallerFrames } from '../../caller-frames.js';
-import { within } from '../../clock.js';
 import { AcquireTimeoutError, DeadlockError } from '../../errors.js';
 import type { Heard } from '../../observer.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
@@ -11,15 +10,15 @@ import { describeLease } from '../../protocol/replies/snapshot.js';
 import { CANCEL_GRACE_MS, Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
-import { leavesEnough } from '../deadline.js';
 import type { Grant } from '../holding/grant.js';
 import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
-import type { AcquisitionContext } from './acquisition-context.js';
-import { Asking, seatOf } from './asking.js';
+import type { LeaseContext } from './lease-context.js';
+import { Asking } from './asking.js';
 import type { Asked } from './asking.js';
 import { Attempt } from './attempt.js';
 import type { BegunRequest } from './begun-request.js';
+import { grantBeforeCancel, grantOrFailure } from './cancelling.js';
 import { StoreAnswers } from './store-answers.js';
 
 type Queued = Extract<Asked, { readonly type: 'queued' }>;
@@ -31,15 +30,19 @@ interface AttemptWait {
 }
 
 /**
- * One call of acquire: sends the request of an attempt and awaits its grant. A new attempt follows under a new id if the
- * document does not have the attempt, for example because the place lapsed, or if the process hears of the grant too late.
+ * One call of acquire: sends the request of an attempt and awaits its grant. A new attempt follows under a new id if
+ * the document does not have the attempt, for example because the place lapsed, or if the process hears of the grant
+ * too late.
  */
 export class Acquisition {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #request: BegunRequest;
   readonly #answers: StoreAnswers;
   readonly #stopped: Promise<Stop>;
-  /** `#stopped` resolves only once, so an abort that comes after the time is up needs a promise of its own. */
+  /**
+   * `#stopped` keeps only the first stop. An abort after the time is up needs a promise of its own, so that it can end
+   * the wait for the cancel.
+   */
   readonly #aborted: Promise<Stop>;
   #current: AttemptWait;
   #stop!: (stop: Stop) => void;
@@ -52,7 +55,7 @@ export class Acquisition {
    */
   #holders: readonly Lease[] = [];
 
-  constructor(context: AcquisitionContext, request: BegunRequest) {
+  constructor(context: LeaseContext, request: BegunRequest) {
     this.#context = context;
     this.#request = request;
     this.#answers = new StoreAnswers(context.collection);
@@ -154,7 +157,7 @@ export class Acquisition {
   async #waitInQueue({ place, reply, sentAt }: Queued): Promise<Turn | Stop> {
     const { room, report } = this.#context;
     const { wait } = this.#current;
-    if (this.#request.isNested && place.place > 0) {
+    if (this.#request.isNestedWithoutBound && place.place > 0) {
       // Deadlock: a waiter ahead may wait for the end of a hold that the caller's own chain of calls has.
       throw withCallerFrames(() => new DeadlockError(wait.name));
     }
@@ -181,18 +184,19 @@ export class Acquisition {
     }
     room.leave(wait, false);
     if (heard !== undefined) this.#noteHandOver(heard);
-    const { name, seats, terms } = this.#request;
+    const { name, rules, durations } = this.#request;
     const { mode, permits } = attempt.request;
     const copies = attempt.copies.mayArrive ? attempt.copies : undefined;
     const { id } = attempt;
-    return { name, seats, id, token, terms, demand: { mode, permits }, deadline, copies };
+    return { name, rules, id, token, durations, demand: { mode, permits }, deadline, copies };
   }
 
   /**
-   * Notes how this request heard of its grant, and which holds came before. The holds are known only if the last
-   * answer showed the request at the head. Otherwise, waiters ahead of it may have had holds that no answer has shown.
+   * Notes for the observers how the process heard of the grant, and which holds came before the new one: those that the
+   * update of the grant gave back, and those in the last answer, if that answer showed the attempt at the head.
+   * Otherwise, waiters ahead of the attempt may have had holds that no answer has shown.
    */
-  #noteHandOver({ by, grantedAtMs }: Heard): void {
+  #noteHandOver({ by, grantedAtMs, handedBy }: Heard): void {
     const { observed } = this.#request;
     if (observed === undefined) return;
     const { id } = this.#current.attempt;
@@ -200,7 +204,10 @@ export class Acquisition {
     observed.heardBy = by;
     observed.handoverMs = grantedAtMs === undefined ? undefined : Math.max(0, nowMs - grantedAtMs);
     const before = this.#place === 0 ? this.#holders.filter((lease) => lease.id !== id) : [];
-    observed.handedBy = before.flatMap(({ traceparent }) => traceparent ?? []);
+    const shown = before.flatMap(({ traceparent }) => traceparent ?? []);
+    // The exact ones come first, because links are bounded. An earlier attempt of this call may be among them.
+    const traces = new Set([...handedBy, ...shown]);
+    observed.handedBy = [...traces].filter((traceparent) => traceparent !== observed.traceparent);
   }
 
   #end(stop: Stop): void {
@@ -220,36 +227,18 @@ export class Acquisition {
     this.#answers.ending();
     const place = { hasLapsed: false };
     void wait.turn.then(({ type }) => (place.hasLapsed = type === 'lapsed'));
-    const cancelled = this.#sendCancel(attempt);
+    const cancelled = grantBeforeCancel(attempt, this.#context.clock, this.#request.durations, {
+      answers: this.#answers,
+      note: (reply) => {
+        this.#note(reply);
+      },
+    });
     const first = await Promise.race([grantOrFailure(wait), cancelled, this.#aborted]);
     // A grant after the lapse of the place went to a late copy of the request. The waiting room gives that seat back.
     if (first?.type === 'granted' && !place.hasLapsed) return this.#accept(first, true);
     if (first?.type === 'failed') throw this.#withdrawAndExplain(first.error);
     if (first?.type === 'aborted') throw withCallerFrames(first.errorOf);
     throw this.#reportTimeout(CANCEL_GRACE_MS);
-  }
-
-  /**
-   * Returns the grant that came before the cancel; `undefined` if no answer within `CANCEL_GRACE_MS` shows one. If
-   * little of the lease is left, tries to extend it in the rest of that time (E7), and else returns the grant as it is.
-   */
-  async #sendCancel(attempt: Attempt): Promise<Turn | undefined> {
-    const { clock } = this.#context;
-    const { terms } = this.#request;
-    const endMs = clock.nowMs() + CANCEL_GRACE_MS;
-    const outcome = await within(clock, CANCEL_GRACE_MS, attempt.cancel());
-    if (outcome?.type !== 'done') {
-      if (outcome !== undefined) this.#answers.failed(outcome.error);
-      return undefined;
-    }
-    this.#answers.answered();
-    let seat = seatOf(outcome, attempt.id, terms);
-    if (outcome.value.reply !== null) this.#note(outcome.value.reply);
-    if (seat !== undefined && !leavesEnough(seat.deadline, clock, terms)) {
-      const extended = await within(clock, endMs - clock.nowMs(), attempt.extend());
-      if (extended?.type === 'done') seat = seatOf(extended, attempt.id, terms);
-    }
-    return seat === undefined ? undefined : { type: 'granted', ...seat };
   }
 
   #abandon(): void {
@@ -261,8 +250,8 @@ export class Acquisition {
 
   #newAttempt(): AttemptWait {
     const attempt = new Attempt(this.#context, this.#request);
-    const { name, seats, terms } = this.#request;
-    const waiting = { name, seats, terms, id: attempt.id, hasLease: false };
+    const { name, rules, durations } = this.#request;
+    const waiting = { name, rules, durations, id: attempt.id, hasLease: false };
     const wait = new TurnWait(waiting, (place, reply) => {
       this.#place = place;
       this.#note(reply);
@@ -305,16 +294,7 @@ export class Acquisition {
   }
 
   #event(): { lockName: string; kind: LockKind; id: string } {
-    const { name, seats } = this.#request;
-    return { lockName: name, kind: seats.kind, id: this.#current.attempt.id };
+    const { name, rules } = this.#request;
+    return { lockName: name, kind: rules.kind, id: this.#current.attempt.id };
   }
-}
-
-/**
- * Resolves with the grant or the failure of a wait. Never resolves if the place lapses, so that `#cancel` goes on
- * waiting for the answer to its cancel.
- */
-async function grantOrFailure({ turn }: TurnWait): Promise<Turn> {
-  const ended = await turn;
-  return ended.type === 'lapsed' ? await new Promise<never>(() => undefined) : ended;
 }

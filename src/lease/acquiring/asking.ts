@@ -5,7 +5,7 @@ import {
   QueueFullError,
   SemaphoreLimitMismatchError,
 } from '../../errors.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
+import type { LeaseDurations } from '../../options/provider-options.js';
 import type { Lease, LockKind } from '../../protocol/lock-document.js';
 import { fateOf, refusalOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
@@ -13,7 +13,7 @@ import type { Answer } from '../../store/updates/combiner.js';
 import type { Done, Outcome } from '../../store/outcome.js';
 import { isAnswered, settle } from '../../store/settle.js';
 import { deadlineOf, leavesEnough } from '../deadline.js';
-import type { AcquisitionContext } from './acquisition-context.js';
+import type { LeaseContext } from './lease-context.js';
 import type { Attempt } from './attempt.js';
 import type { BegunRequest } from './begun-request.js';
 
@@ -41,13 +41,13 @@ export interface AskingObserver {
  * Sends the request of one attempt until it is answered. A repeat of the same request settles an unknown outcome (E1).
  */
 export class Asking {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #begun: BegunRequest;
   readonly #attempt: Attempt;
   readonly #observer: AskingObserver;
   #takingOver = false;
 
-  constructor(context: AcquisitionContext, begun: BegunRequest, attempt: Attempt, observer: AskingObserver) {
+  constructor(context: LeaseContext, begun: BegunRequest, attempt: Attempt, observer: AskingObserver) {
     this.#context = context;
     this.#begun = begun;
     this.#attempt = attempt;
@@ -95,21 +95,21 @@ export class Asking {
    * left, the process extends the lease before the caller gets the hold.
    */
   async #granted(lease: Lease, reply: Reply, { sentAt }: Done<Answer>): Promise<Asked | Unanswered> {
-    const { terms } = this.#begun;
-    const deadline = deadlineOf(lease, reply.nowMs, sentAt, terms);
-    if (leavesEnough(deadline, this.#context.clock, terms)) {
+    const { durations } = this.#begun;
+    const deadline = deadlineOf(lease, reply.nowMs, sentAt, durations);
+    if (leavesEnough(deadline, this.#context.clock, durations)) {
       return { type: 'granted', token: lease.token, deadline };
     }
     const extended = await this.#attempt.extend();
     if (extended.type !== 'done') return unanswered(extended);
-    const seated = seatOf(extended, this.#attempt.id, terms);
+    const seated = seatOf(extended, this.#attempt.id, durations);
     return seated === undefined ? { type: 'lapsed' } : { type: 'granted', ...seated };
   }
 
   async #refused(reply: Reply): Promise<Asked | Unanswered> {
-    const { name, seats } = this.#begun;
+    const { name, rules } = this.#begun;
     const { type } = this.#attempt;
-    switch (refusalOf(reply, seats, type, this.#attempt.request)) {
+    switch (refusalOf(reply, rules, type, this.#attempt.request)) {
       case 'busy':
         return { type: 'busy' };
       case 'late':
@@ -137,7 +137,7 @@ export class Asking {
 
   async #takeOverKind(kind: LockKind): Promise<Asked | Unanswered> {
     if (this.#takingOver)
-      return failed(new LockKindMismatchError(this.#begun.name, this.#begun.seats.kind, kind));
+      return failed(new LockKindMismatchError(this.#begun.name, this.#begun.rules.kind, kind));
     this.#takingOver = true;
     return await this.#ask();
   }
@@ -159,9 +159,9 @@ const unanswered = (outcome: Outcome<unknown>): Asked | Unanswered => {
 export function seatOf(
   { value: { reply }, sentAt }: Done<Answer>,
   id: string,
-  terms: LeaseTerms,
+  durations: LeaseDurations,
 ): { readonly token: number; readonly deadline: Moment } | undefined {
   const fate = reply === null ? undefined : fateOf(reply, id);
   if (reply === null || fate?.type !== 'granted') return undefined;
-  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply.nowMs, sentAt, terms) };
+  return { token: fate.lease.token, deadline: deadlineOf(fate.lease, reply.nowMs, sentAt, durations) };
 }

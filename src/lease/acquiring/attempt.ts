@@ -5,7 +5,7 @@ import type { Answer } from '../../store/updates/combiner.js';
 import type { Outcome } from '../../store/outcome.js';
 import { UnansweredCopies } from '../../store/unanswered-copies.js';
 import { newAttemptId, newNonce } from '../ids.js';
-import type { AcquisitionContext } from './acquisition-context.js';
+import type { LeaseContext } from './lease-context.js';
 import type { BegunRequest } from './begun-request.js';
 
 /**
@@ -16,14 +16,14 @@ export class Attempt {
   readonly id: string;
   readonly type: 'enqueue' | 'try';
   readonly copies: UnansweredCopies;
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #begun: BegunRequest;
   #demand: Demand | undefined;
   #request: Request | undefined;
   #mayBeStored = false;
   #withdraw: () => void = () => undefined;
 
-  constructor(context: AcquisitionContext, begun: BegunRequest) {
+  constructor(context: LeaseContext, begun: BegunRequest) {
     this.id = newAttemptId(context.clock);
     this.type = begun.timeoutMs === 0 ? 'try' : 'enqueue';
     this.#context = context;
@@ -46,11 +46,11 @@ export class Attempt {
 
   /** Sends the request. With `takingOver`, the update first takes over an idle document of another kind. */
   async ask(takingOver: boolean): Promise<Outcome<Answer>> {
-    const { name, seats } = this.#begun;
+    const { name, rules } = this.#begun;
     const isRepeat = this.#demand !== undefined;
     this.#demand ??= this.#begun.demand();
     const operation = { type: this.type, id: this.id, make: () => this.request };
-    const submission = this.#context.combiner.submit(name, seats, operation, { takingOver, isRepeat });
+    const submission = this.#context.combiner.submit(name, rules, operation, { takingOver, isRepeat });
     const mayHaveBeenStored = this.#mayBeStored;
     this.#mayBeStored = true;
     this.copies.sent(() => this.request.notAfter);
@@ -69,14 +69,14 @@ export class Attempt {
   }
 
   async extend(): Promise<Outcome<Answer>> {
-    const { name, seats, terms } = this.#begun;
+    const { name, rules, durations } = this.#begun;
     const operation = {
       type: 'extend',
       ids: [this.id],
-      ...terms,
+      ...durations,
       nonce: newNonce(this.#context.clock),
     } as const;
-    return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
+    return this.#learn(await this.#context.combiner.submit(name, rules, operation).outcome);
   }
 
   /** Takes the request back if it has not been sent yet. */
@@ -86,9 +86,9 @@ export class Attempt {
 
   /** Removes a waiter and never a lease. The answer tells whether the grant came first. */
   async cancel(): Promise<Outcome<Answer>> {
-    const { name, seats } = this.#begun;
+    const { name, rules } = this.#begun;
     const operation = { type: 'cancel', id: this.id } as const;
-    return this.#learn(await this.#context.combiner.submit(name, seats, operation).outcome);
+    return this.#learn(await this.#context.combiner.submit(name, rules, operation).outcome);
   }
 
   /**
@@ -96,10 +96,10 @@ export class Attempt {
    */
   giveBack(): void {
     if (!this.#mayBeStored && !this.copies.mayArrive) return;
-    const { name, seats, terms } = this.#begun;
+    const { name, rules, durations } = this.#begun;
     const { clock, releases, settings } = this.#context;
-    const untilMs = clock.nowMs() + 2 * storedLeaseMs(terms) + settings.storeTimeoutMs;
-    void releases.giveBack({ name, seats, id: this.id, untilMs, copies: this.copies });
+    const untilMs = clock.nowMs() + 2 * storedLeaseMs(durations) + settings.storeTimeoutMs;
+    void releases.giveBack({ name, rules, id: this.id, untilMs, copies: this.copies });
   }
 
   /** Called when the document has nothing of this attempt, for example because its place has lapsed. */
@@ -118,8 +118,8 @@ export class Attempt {
 
   #newRequest(): Request {
     const { settings, process, collection, observation } = this.#context;
-    const { terms, why, keeper, observed } = this.#begun;
-    const { leaseMs, retentionMs, clockAllowanceMs } = terms;
+    const { durations, why, keeper, observed } = this.#begun;
+    const { leaseMs, retentionMs, clockAllowanceMs } = durations;
     // A copy that arrives after the not-after does nothing. If the call still waits then, it makes a new attempt.
     const patienceMs = (this.type === 'try' ? 1 : 2) * settings.storeTimeoutMs;
     return {

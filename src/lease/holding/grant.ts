@@ -1,16 +1,16 @@
 import type { Moment } from '../../clock.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
+import type { LeaseDurations } from '../../options/provider-options.js';
 import type { Demand } from '../../protocol/operation.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 
-/** What a process learns of one grant. */
+/** One grant, as its process learns of it. */
 export interface Grant {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly id: string;
   readonly token: number;
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   /** The mode (reader-writer lock) or the permits (semaphore) that the request asked for. */
   readonly demand: Demand;
   /** The first deadline of the hold. */

@@ -4,8 +4,9 @@ import type { Revocation } from '../../protocol/operation.js';
 import { assertMove } from '../../state-machine.js';
 import type { Moves } from '../../state-machine.js';
 import type { Grant } from './grant.js';
+import type { SeatHold } from './holds-of-seat.js';
 import type { Standing } from './loss.js';
-import type { Seat, SeatHold } from './seat.js';
+import type { Seat } from './seat.js';
 
 /** The handle of a hold, as the hold sees it. The hold calls each method at most once. */
 export interface HoldObserver {
@@ -75,8 +76,8 @@ export class Hold implements SeatHold {
   }
 
   get event(): AttemptEvent & { readonly fencingToken: number } {
-    const { id, name, seats } = this.grant;
-    return { lockName: name, kind: seats.kind, id, fencingToken: this.#token };
+    const { id, name, rules } = this.grant;
+    return { lockName: name, kind: rules.kind, id, fencingToken: this.#token };
   }
 
   /** Called when no change of mode is in flight any more; `token` is the token after the last change. */

@@ -1,3 +1,21 @@
+import type { LossCause } from '../../errors.js';
+import type { AttemptEvent } from '../../events.js';
+
+/**
+ * A hold, as its seat sees it: an interface, because hold.ts imports seat.ts, and imports must form no circle.
+ */
+export interface SeatHold {
+  readonly event: AttemptEvent & { readonly fencingToken: number };
+  readonly heldMs: number;
+  /**
+   * Marks the hold as lost, and calls no other code. `tellEnd` then tells the handle and the callbacks of `onEnded`.
+   */
+  lose(why: LossCause): void;
+  tellEnd(): void;
+  requestRelease(): void;
+  noteCall(nonce: string): void;
+}
+
 /**
  * The holds of one seat: an array of at most one hold, or a set once a second hold has joined. A process may have
  * thousands of seats, nearly all with one hold. For one hold, an array takes 56 bytes, a third of what a set takes.

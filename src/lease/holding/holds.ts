@@ -14,12 +14,13 @@ import { revocationOf } from '../../protocol/pipeline/revocation.js';
 import { settle } from '../../store/settle.js';
 import type { Grant } from './grant.js';
 import { Hold } from './hold.js';
+import type { SeatHold } from './holds-of-seat.js';
 import type { HandleHolds } from './lease-handle.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LeaseMonitor } from './lease-monitor.js';
 import type { LeaveResult, ReleaseQueue } from './release-queue.js';
 import { Seat } from './seat.js';
-import type { SeatHold, SeatKeeper, SeatListener } from './seat.js';
+import type { SeatKeeper, SeatListener } from './seat.js';
 
 /** A hold whose handle was collected without a release. */
 interface Forgotten {
@@ -159,7 +160,7 @@ export class Holds implements HandleHolds, SeatListener {
     for (const seat of this.#monitor.allSeats) {
       held += seat.holds.length;
       if (seat.revocation !== undefined) continue;
-      const { leaseMs, clockAllowanceMs } = seat.grant.terms;
+      const { leaseMs, clockAllowanceMs } = seat.grant.durations;
       const share = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));
       leastLeaseShare = Math.min(leastLeaseShare ?? 1, share);
     }
@@ -194,9 +195,9 @@ export class Holds implements HandleHolds, SeatListener {
   }
 
   /**
-   * Gives an idle seat to its keeper, if the keeper may keep it. Returns whether `release` need not give the seat
-   * back: another hold uses the seat, or the keeper has got it. The keeper may give the seat back at once, if the next
-   * caller in the local queue wants another lease time.
+   * Gives an idle seat to its keeper, if the keeper may keep it. Returns true if `release` must not give the seat back,
+   * because another hold uses it or the keeper has it. The keeper may give the seat back at once, if the next caller in
+   * the local queue wants another lease time.
    */
   #keep(seat: Seat): boolean {
     if (!seat.isIdle) return true;
@@ -232,13 +233,13 @@ export class Holds implements HandleHolds, SeatListener {
     if (!mayBeStored) return this.#mayComeBack(seat);
     // Nobody may rely on the rest of the lease, so the next waiter should not wait for its end. A leader is the
     // exception: its work is told to end at the deadline, and may use the rest of the lease for that.
-    return seat.grant.terms.transitionMs === undefined;
+    return seat.grant.durations.transitionMs === undefined;
   }
 
   #giveBack({ grant, deadlineMs }: Seat): Promise<LeaveResult | undefined> {
-    const { name, seats, id, terms, copies } = grant;
-    const untilMs = deadlineMs + terms.clockAllowanceMs + storedLeaseMs(terms);
-    return this.#releases.giveBack({ name, seats, id, untilMs, copies });
+    const { name, rules, id, durations, copies } = grant;
+    const untilMs = deadlineMs + durations.clockAllowanceMs + storedLeaseMs(durations);
+    return this.#releases.giveBack({ name, rules, id, untilMs, copies });
   }
 
   /** Why a leave found no lease. After the deadline, the lease may have expired before the leave arrived. */

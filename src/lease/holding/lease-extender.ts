@@ -79,7 +79,7 @@ export class LeaseExtender {
     const confirmations = batch.map((seat, index) => {
       const { [index]: tokenThen = seat.storedToken } = tokens;
       return this.#apply(seat, tokenThen, documents.get(seat.name), (lease, nowMs) =>
-        extendedDeadline(lease, nowMs, read.sentAt, updateSentAt, seat.grant.terms),
+        extendedDeadline(lease, nowMs, read.sentAt, updateSentAt, seat.grant.durations),
       );
     });
     return { confirmations, isRefused: false };
@@ -90,10 +90,10 @@ export class LeaseExtender {
     batch: readonly Seat[],
     boundMs: number,
   ): Promise<Outcome<ExtensionRead>> {
-    const leaseMs = Math.max(...batch.map(({ grant }) => grant.terms.leaseMs));
-    const retentionMs = Math.max(...batch.map(({ grant }) => grant.terms.retentionMs));
+    const leaseMs = Math.max(...batch.map(({ grant }) => grant.durations.leaseMs));
+    const retentionMs = Math.max(...batch.map(({ grant }) => grant.durations.retentionMs));
     const ids = batch.map(({ id }) => id);
-    const kinds = [...new Set(batch.map(({ grant }) => grant.seats))];
+    const kinds = [...new Set(batch.map(({ grant }) => grant.rules))];
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const mayBeKept = batch.some(({ keeper }) => keeper !== undefined);
     const projection = (mayBeKept ? keptLeasesProjection : leasesProjection)(kinds, this.#process, ids);
@@ -145,11 +145,11 @@ export class LeaseExtender {
 
 /**
  * The share of the lease that is left when the answer comes; none for a seat that was given up meanwhile, or whose
- * lease is being revoked and so is not extended. Called before the answer extends the lease.
+ * revocation an earlier answer has shown. Called before the answer extends the lease or tells of a revocation.
  */
 function leftOf(seat: Seat): ObservedExtension['leases'] {
   if (seat.isGivenUp || seat.revocation !== undefined) return [];
-  const { leaseMs, clockAllowanceMs } = seat.grant.terms;
+  const { leaseMs, clockAllowanceMs } = seat.grant.durations;
   const leftShare = Math.min(1, seat.standing().remainingMs / (leaseMs - clockAllowanceMs));
   return [{ lockName: seat.name, leftShare }];
 }

@@ -12,17 +12,17 @@ import { heardController } from './heard-signal.js';
 import type { Hold, HoldObserver } from './hold.js';
 import type { Confirmation } from './lease-extender.js';
 import type { LockHandle } from './lock-handle.js';
-import { lossError, requestOf } from './loss.js';
+import { lossError, releaseRequestReason } from './loss.js';
 import type { Standing } from './loss.js';
 
-/** What a handle needs of its hold. A hold relies on one lease or, in a quorum, on a majority of several leases. */
+/** A hold, as its handle sees it. The hold relies on one lease or, in a quorum, on a majority of several leases. */
 export interface Held {
   readonly name: string;
   readonly id: string;
   readonly token: number;
   readonly wasAskedToRelease: boolean;
   readonly revocation?: Revocation | undefined;
-  readonly grant: Pick<Grant, 'demand'> & { readonly seats: Pick<Grant['seats'], 'kind'> };
+  readonly grant: Pick<Grant, 'demand'> & { readonly rules: Pick<Grant['rules'], 'kind'> };
   /** Why the hold is over; `undefined` while it is not. If the deadline has passed, this call loses the hold. */
   checkEnd(): LossCause | undefined;
   /**
@@ -51,7 +51,7 @@ export interface HandleHolds<H = Hold> {
 }
 
 /** The state of a hold, for logs. `remainingMs` is in whole ms. */
-export const inFacts = ({ remainingMs, why }: Standing): object => ({
+export const standingForLog = ({ remainingMs, why }: Standing): object => ({
   isHeld: remainingMs > 0,
   ...(why !== undefined && { why }),
   remainingMs: Math.floor(remainingMs),
@@ -66,7 +66,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   readonly #holds: HandleHolds<H>;
   // Made at the first use: a process has thousands of holds, and most of them need no signal.
   #lossSignal: AbortController | undefined;
-  #requestSignal: AbortController | undefined;
+  #releaseRequestSignal: AbortController | undefined;
   /** How many of the two signals may have a listener. */
   #heardSignals = 0;
   #released: Promise<boolean> | undefined;
@@ -109,11 +109,11 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   get releaseRequested(): AbortSignal {
-    if (this.#requestSignal === undefined) {
-      this.#requestSignal = this.#newSignal();
+    if (this.#releaseRequestSignal === undefined) {
+      this.#releaseRequestSignal = this.#newSignal();
       if (this.#hold.wasAskedToRelease) this.releaseRequestedNow();
     }
-    return this.#requestSignal.signal;
+    return this.#releaseRequestSignal.signal;
   }
 
   assertHeld(): void {
@@ -166,9 +166,9 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   /** @internal The state of the hold at this instant, for logs. Sends nothing. */
   toJSON(): object {
     const { name, grant } = this.#hold;
-    const { kind } = grant.seats;
+    const { kind } = grant.rules;
     const mode = kind === 'reader-writer' ? { mode: grant.demand.mode } : {};
-    return { name, kind, ...mode, fencingToken: this.fencingToken, ...inFacts(this.standing()) };
+    return { name, kind, ...mode, fencingToken: this.fencingToken, ...standingForLog(this.standing()) };
   }
 
   /** @internal The name of the handle's public interface, for logs. */
@@ -186,7 +186,7 @@ export class LeaseHandle<H extends Held = Hold> implements LockHandle, FencingEl
   }
 
   releaseRequestedNow(): void {
-    this.#requestSignal?.abort(requestOf(this.#hold));
+    this.#releaseRequestSignal?.abort(releaseRequestReason(this.#hold));
   }
 
   /**

@@ -14,10 +14,11 @@ const MAX_LEASES = 2_048;
 const MAX_DOCUMENTS = 256;
 
 /**
- * A write of another client may wait for the end of a batch, so small batches are better. After a batch that took less
- * than `QUICK_BATCH_MS`, the bound of the next batch is `MIN_DOCUMENTS` documents; it is higher, up to `MAX_DOCUMENTS`,
- * if all seats would otherwise need more than about `FEW_BATCHES` batches. After a slower batch, and before the first
- * batch has ended, the bound is `MAX_DOCUMENTS`, so that there are few batches and the last one is not late.
+ * How many documents a batch has at most: `MIN_DOCUMENTS` after a batch that took less than `QUICK_BATCH_MS`,
+ * and else, also before the first batch has ended, `MAX_DOCUMENTS`. Small batches are better for other clients, whose
+ * writes may wait for the end of a batch. On a slow server, few batches matter more, so that the last one is not late.
+ * Also on a quick server the bound rises, up to `MAX_DOCUMENTS`, if all seats would need more than about `FEW_BATCHES`
+ * batches.
  */
 const MIN_DOCUMENTS = 128;
 const FEW_BATCHES = 40;
@@ -172,7 +173,7 @@ export class LeaseMonitor {
   #nextStartMs({ seat }: WatchedSeat): number {
     if (this.#batchesInFlight === 0) return -Infinity;
     if (this.#batchesInFlight >= MAX_BATCHES_IN_FLIGHT) return Infinity;
-    return this.#startedMs + Math.min(SLOW_BATCH_MS, seat.grant.terms.extendEveryMs / 2);
+    return this.#startedMs + Math.min(SLOW_BATCH_MS, seat.grant.durations.extendEveryMs / 2);
   }
 
   /**
@@ -188,7 +189,7 @@ export class LeaseMonitor {
       const { first: next } = this.#due;
       if (next === undefined || batch.length >= size) return batch;
       const { seat, isToConfirm } = next;
-      const aheadMs = takesEarly ? seat.grant.terms.extendEveryMs / 2 : 0;
+      const aheadMs = takesEarly ? seat.grant.durations.extendEveryMs / 2 : 0;
       if (next.dueMs > nowMs + aheadMs) return batch;
       const waiting = this.#inFlight.get(seat.name);
       if (waiting !== undefined) {
@@ -218,7 +219,7 @@ export class LeaseMonitor {
     const names = [...new Set(seatsOfBatch.map(({ name }) => name))];
     for (const name of names) this.#inFlight.set(name, []);
     const pendingAnswers = batch.map((watched) => watched.sent());
-    const shortestLeaseMs = Math.min(...seatsOfBatch.map(({ grant }) => grant.terms.leaseMs));
+    const shortestLeaseMs = Math.min(...seatsOfBatch.map(({ grant }) => grant.durations.leaseMs));
     const boundMs = Math.min(this.#settings.storeTimeoutMs, shortestLeaseMs / 3);
     const { confirmations, isRefused } = await this.#answers(names, seatsOfBatch, boundMs);
     const tookMs = this.#clock.nowMs() - startedMs;

@@ -30,6 +30,6 @@ export function lossError({ name, revocation }: Revocable, why: LossCause): Lock
 }
 
 /** The abort reason of `releaseRequested`; `undefined` if no revocation is known. */
-export function requestOf({ name, revocation }: Revocable): Error | undefined {
+export function releaseRequestReason({ name, revocation }: Revocable): Error | undefined {
   return revocation && new Error(`Lock ${quoted(name)} was ${described(revocation)}`);
 }

@@ -1,7 +1,7 @@
 import { BETWEEN_REPEATS, Backoff } from '../../backoff.js';
 import type { Clock } from '../../clock.js';
 import { sleepUntil } from '../../clock.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import { gaveBackLease } from '../../protocol/wake.js';
 import type { Outcome } from '../../store/outcome.js';
 import { settle } from '../../store/settle.js';
@@ -11,7 +11,7 @@ import type { UnansweredCopies } from '../../store/unanswered-copies.js';
 /** A seat or a place that this process may have and does not want. */
 export interface Leftover {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly id: string;
   /** The instant at which the lease or place has surely expired. Giving it back has no use after that. */
   readonly untilMs: number;
@@ -19,7 +19,7 @@ export interface Leftover {
   readonly copies?: UnansweredCopies | undefined;
 }
 
-/** What an answered leave found. */
+/** The answer to a leave. */
 export interface LeaveResult {
   /** Whether the leave removed a lease; `undefined` if that is unknown. */
   readonly foundLease: boolean | undefined;
@@ -100,10 +100,10 @@ export class ReleaseQueue {
     this.#repeating.delete(copies);
   }
 
-  async #leave({ name, seats, id, untilMs }: Leftover, isRepeat: boolean): Promise<LeaveResult | undefined> {
+  async #leave({ name, rules, id, untilMs }: Leftover, isRepeat: boolean): Promise<LeaveResult | undefined> {
     const earlier = { mayHaveApplied: false };
     const send = async (): Promise<Outcome<Answer>> => {
-      const outcome = await this.#combiner.submit(name, seats, { type: 'leave', id }, { isRepeat }).outcome;
+      const outcome = await this.#combiner.submit(name, rules, { type: 'leave', id }, { isRepeat }).outcome;
       isRepeat = true;
       earlier.mayHaveApplied ||=
         outcome.type === 'unknown'
@@ -122,7 +122,8 @@ export class ReleaseQueue {
     const { wake, nowMs, revoked } = outcome.value;
     // If `wake` has no word for this attempt, there is no valid document of this kind, and so no lease.
     const hadLease = gaveBackLease(wake, id) ?? false;
-    // An earlier leave without an answer may have removed the lease. A later leave that finds none then proves nothing.
+    // An earlier leave without an answer may have removed the lease. A later leave that finds no lease then proves
+    // nothing.
     return { foundLease: !hadLease && earlier.mayHaveApplied ? undefined : hadLease, nowMs, revoked };
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock, Moment, Timer } from '../../clock.js';
 import type { LossCause } from '../../errors.js';
-import type { AttemptEvent } from '../../events.js';
 import type { Lease } from '../../protocol/lock-document.js';
 import type { Revocation } from '../../protocol/operation.js';
 import { assertMove } from '../../state-machine.js';
@@ -8,21 +7,8 @@ import type { Moves } from '../../state-machine.js';
 import { wasSuspended } from '../deadline.js';
 import type { Grant } from './grant.js';
 import { countOf, listed, withHold, withoutHold } from './holds-of-seat.js';
-import type { HoldsOfSeat } from './holds-of-seat.js';
+import type { HoldsOfSeat, SeatHold } from './holds-of-seat.js';
 import type { Standing } from './loss.js';
-
-/** What a seat needs of its holds. The only implementation is `Hold`, whose file imports this one. */
-export interface SeatHold {
-  readonly event: AttemptEvent & { readonly fencingToken: number };
-  readonly heldMs: number;
-  /**
-   * Marks the hold as lost, and calls no other code. `tellEnd` then tells the handle and the callbacks of `onEnded`.
-   */
-  lose(why: LossCause): void;
-  tellEnd(): void;
-  requestRelease(): void;
-  noteCall(nonce: string): void;
-}
 
 export interface SeatListener {
   /**
@@ -54,9 +40,9 @@ export interface SeatKeeper {
   /** Called when the seat was given up or lost. */
   seatEnded(seat: Seat): void;
   /**
-   * Called when another process, a writer or an upgrade waits behind the seats of this lock or has failed with a try,
-   * or when the holders exceed a new limit. The keeper must give back idle seats, and lets no further caller use a seat
-   * that it has, except by bounded passes.
+   * Called when a request or an upgrade waits behind the seats of this lock, when a try of another process has failed,
+   * or when the holders exceed a new limit. The keeper gives back the idle seats at once. No further caller uses a seat
+   * of the keeper, except by bounded passes.
    */
   othersWait(): void;
 }
@@ -83,8 +69,8 @@ const MOVES: Moves<State> = {
  *   lets the lease expire.
  *
  * Each check compares the clock with the deadline, so a check after a blocked event loop never takes an expired seat
- * for live (E18). The timer at the deadline reports the loss without waiting for a reply, before the server can give
- * the seat to another process (L4).
+ * for live (E18). The timer at the deadline reports the loss without waiting for a reply (L4). Unless the event loop is
+ * blocked, the server cannot have given the seat to another process before this report.
  */
 export class Seat {
   readonly grant: Grant;
@@ -135,8 +121,9 @@ export class Seat {
   }
 
   /**
-   * Called when a hold begins to use the seat. Returns the token of the hold. If the holds share a token, it is that of
-   * the grant. Otherwise the first hold has the token of the grant, and each later hold the next token of the block.
+   * Called when a hold begins to use the seat. Returns the token of the hold. If the holds share a token, each has
+   * the token of the grant. Otherwise the first hold has the token of the grant, and each later hold the next token of
+   * the block.
    */
   begin(hold: SeatHold): number {
     const token = this.grant.token + (this.keeper?.sharesToken === true ? 0 : this.#uses);
@@ -300,8 +287,8 @@ export class Seat {
     this.#timer = this.clock.at(this.#deadline.ms, this.lose.bind(this, 'expired'));
   }
 
-  /** Whether the server must confirm the seat, because the process was suspended (E19). */
+  /** Whether the server must confirm the seat, because the process may have been suspended (E19). */
   get #isDoubtful(): boolean {
-    return this.#isDoubted || wasSuspended(this.#deadline, this.clock, this.grant.terms);
+    return this.#isDoubted || wasSuspended(this.#deadline, this.clock, this.grant.durations);
   }
 }

@@ -72,9 +72,9 @@ export class WatchedSeat implements Due {
   dueAfter({ type }: Confirmation, { size, isTooLarge }: EndedBatch): number {
     const { clock } = this.seat;
     const nowMs = clock.nowMs();
-    const { extendEveryMs } = this.seat.grant.terms;
+    const { extendEveryMs } = this.seat.grant.durations;
     if (type === 'unknown') {
-      // Other failures, such as a missing primary, do not depend on the size of the batch.
+      // Only a batch that was too large gets smaller. Other failures do not depend on the size.
       if (isTooLarge) this.#batchSize = Math.ceil(size / 2);
       const pauseMs = Math.max(MIN_RETRY_MS, Math.min(extendEveryMs / 8, MAX_RETRY_MS));
       return nowMs + pauseMs * (0.5 + clock.chance.number() / 2);
@@ -87,7 +87,7 @@ export class WatchedSeat implements Due {
   /** `extendEveryMs` after the instant at which the lease last had its full length, but not before now. */
   #nextExtensionMs(): number {
     const { clock, deadlineMs, grant } = this.seat;
-    const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.terms;
+    const { leaseMs, clockAllowanceMs, extendEveryMs } = grant.durations;
     const confirmedMs = deadlineMs + clockAllowanceMs - leaseMs;
     return Math.max(confirmedMs + extendEveryMs, clock.nowMs());
   }

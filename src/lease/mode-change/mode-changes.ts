@@ -6,7 +6,7 @@ import { ProviderClosedError, StoreUnavailableError } from '../../errors.js';
 import type { ParsedWait } from '../../options/request-options.js';
 import type { Mode } from '../../protocol/lock-document.js';
 import { unavailable } from '../../store/unavailable.js';
-import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
+import type { LeaseContext } from '../acquiring/lease-context.js';
 import type { Hold } from '../holding/hold.js';
 import { lossError } from '../holding/loss.js';
 import type { HandleHolds } from '../holding/lease-handle.js';
@@ -21,12 +21,12 @@ import { Upgrade } from './upgrade.js';
  * an upgrade takes effect here when its grant is known.
  */
 export class ModeChanges {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #hold: Hold;
   readonly #exchange: ModeExchange;
   readonly #guard: ModeChangeGuard;
 
-  constructor(context: AcquisitionContext, holds: HandleHolds, hold: Hold) {
+  constructor(context: LeaseContext, holds: HandleHolds, hold: Hold) {
     this.#context = context;
     this.#guard = new ModeChangeGuard(hold.name, () => this.mode);
     this.#hold = hold;
@@ -57,8 +57,8 @@ export class ModeChanges {
    * Takes the weaker mode in this process at once, and waits until the server has stored it.
    *
    * @throws {@link LockModeError}; {@link LockLostError}; {@link CorruptLockDocumentError};
-   *   {@link StoreUnavailableError} if the server has not applied the change in time. The library then repeats the
-   *   change in the background, unless the client is closed.
+   *   {@link StoreUnavailableError} if no answer has shown the change within `storeTimeoutMs`, or if the driver refuses
+   *   the change. Unless the driver refuses, the library repeats the change in the background.
    */
   async downgrade(to: Exclude<Mode, 'write'>): Promise<void> {
     this.#throwIfOver();

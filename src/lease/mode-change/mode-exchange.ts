@@ -5,7 +5,7 @@ import type { Reply } from '../../protocol/replies/reply.js';
 import type { Answer } from '../../store/updates/combiner.js';
 import type { Done } from '../../store/outcome.js';
 import { settle } from '../../store/settle.js';
-import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
+import type { LeaseContext } from '../acquiring/lease-context.js';
 import { deadlineOf } from '../deadline.js';
 import type { Hold } from '../holding/hold.js';
 import type { HandleHolds } from '../holding/lease-handle.js';
@@ -38,17 +38,17 @@ export interface SendOptions {
  * Sends the changes of one hold's mode to the store.
  *
  * Each change has a higher number than the one before. The server ignores a change unless its number is above the
- * number of the last change that the lease has seen. So a change may be repeated until it is answered, and a late copy
+ * number of the last change of that lease. So a change may be repeated until it is answered, and a late copy
  * does no harm.
  */
 export class ModeExchange {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #holds: HandleHolds;
   readonly #hold: Hold;
   #mode: Mode;
   #change = 0;
 
-  constructor(context: AcquisitionContext, holds: HandleHolds, hold: Hold) {
+  constructor(context: LeaseContext, holds: HandleHolds, hold: Hold) {
     this.#context = context;
     this.#holds = holds;
     this.#hold = hold;
@@ -90,7 +90,7 @@ export class ModeExchange {
     this.#hold.seat.changing();
     const send = async (): Promise<Changed | undefined> => {
       if (isOver()) return { type: 'over' };
-      const outcome = await combiner.submit(name, grant.seats, operation).outcome;
+      const outcome = await combiner.submit(name, grant.rules, operation).outcome;
       if (isOver()) return { type: 'over' };
       if (outcome.type === 'done') return await this.#read(outcome, change);
       onTrouble?.(outcome.error);
@@ -109,7 +109,7 @@ export class ModeExchange {
     const { id, name, grant } = this.#hold;
     const lease = reply?.leases.find((candidate) => candidate.id === id);
     if (reply?.isWellFormed === true && lease?.change === change) {
-      const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.terms);
+      const deadline = deadlineOf(lease, reply.nowMs, sentAt, grant.durations);
       return { type: 'done', lease, reply, sentAt, deadline };
     }
     // The lease is gone, or the document is corrupt. If the lease is gone and the server answers, `confirm` ends the

@@ -30,7 +30,8 @@ export interface ReaderWriterHandle extends LockHandle {
    * @throws {@link LockModeError} unless the mode is `upgradeable` and no change is in progress;
    *   {@link AcquireTimeoutError}; the reason of `options.signal`; {@link ProviderClosedError};
    *   {@link CorruptLockDocumentError}; {@link StoreUnavailableError} if the store refuses the upgrade, or does not
-   *   answer a try (`timeoutMs: 0`). Each of these errors leaves the mode unchanged, and the queue goes on.
+   *   answer a try (`timeoutMs: 0`); for a lock of a quorum, `QuorumError` in place of the last two. Each of these
+   *   errors leaves the mode unchanged, and the queue goes on.
    * @throws {@link LockLostError} if the hold is over.
    */
   upgrade(options?: AcquireOptions): Promise<void>;
@@ -54,7 +55,8 @@ export interface ReaderWriterHandle extends LockHandle {
    * @throws {@link StoreUnavailableError} if the store refuses, or does not answer within `storeTimeoutMs`. The hold
    *   has the weaker mode, and the library repeats the change in the background, unless the client is closed.
    *   {@link CorruptLockDocumentError} if the document is corrupt. The hold then has the weaker mode, and the library
-   *   does not repeat the change.
+   *   does not repeat the change. For a lock of a quorum, `QuorumError` takes the place of these two, if fewer than a
+   *   majority of the stores have made the change in time.
    */
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
@@ -65,7 +67,9 @@ interface Changes {
   downgrade(to: 'upgradeable' | 'read'): Promise<void>;
 }
 
-/** The handle of a hold that can change its mode. The hold is one lease or a majority of several. @internal */
+/**
+ * The handle of a hold that can change its mode. The hold relies on one lease, or on a majority of several. @internal
+ */
 export class ModeChangingHandle<H extends Held = Hold> extends LeaseHandle<H> implements ReaderWriterHandle {
   readonly #changes: Changes;
 

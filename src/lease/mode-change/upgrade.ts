@@ -11,7 +11,7 @@ import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { CANCEL_GRACE_MS, Scope } from '../../scope.js';
 import type { Stop } from '../../scope.js';
 import { unavailable } from '../../store/unavailable.js';
-import type { AcquisitionContext } from '../acquiring/acquisition-context.js';
+import type { LeaseContext } from '../acquiring/lease-context.js';
 import { StoreAnswers } from '../acquiring/store-answers.js';
 import type { Hold } from '../holding/hold.js';
 import { lossError } from '../holding/loss.js';
@@ -19,20 +19,20 @@ import { TurnWait } from '../waiting/turn.js';
 import type { Turn } from '../waiting/turn.js';
 import type { ModeExchange } from './mode-exchange.js';
 
-/** What ends a call of `upgrade` before the answer. `over`: the hold has ended. */
+/** An event that ends a call of `upgrade` before the answer. `over`: the hold has ended. */
 type End = Stop | { readonly type: 'over' };
 
 type UpgradeAsked = Turn | { readonly type: 'busy' } | End;
 
 /**
  * One call of upgrade. It waits as an acquire does, under the id of its hold, and jumps the queue. If the call fails
- * and the hold is not over, the hold stays upgradeable. The library then cancels the upgrade on the server. It repeats
- * the cancel in the background until an answer shows it, even after the server has refused it. The repeats stop when
- * the hold is over, a later change has begun, the document is corrupt, or the driver refuses. A try that was answered
- * with busy needs no cancel.
+ * and the hold is not over, the hold stays upgradeable, and the library cancels the upgrade on the server. The cancel
+ * is repeated in the background until an answer shows its effect, also after a refusal by the server. The repeats stop
+ * when the hold is over, a later change has begun, the document is corrupt, or the driver refuses. A try that was
+ * answered with busy needs no cancel.
  */
 export class Upgrade {
-  readonly #context: AcquisitionContext;
+  readonly #context: LeaseContext;
   readonly #hold: Hold;
   readonly #exchange: ModeExchange;
   readonly #options: ParsedWait;
@@ -42,7 +42,7 @@ export class Upgrade {
   #stop!: (end: End) => void;
   #holders: readonly LeaseInfo[] = [];
 
-  constructor(context: AcquisitionContext, hold: Hold, exchange: ModeExchange, options: ParsedWait) {
+  constructor(context: LeaseContext, hold: Hold, exchange: ModeExchange, options: ParsedWait) {
     this.#context = context;
     this.#hold = hold;
     this.#exchange = exchange;
@@ -82,7 +82,7 @@ export class Upgrade {
     for (let repeats = 0; ; repeats += 1) {
       if (await this.#askOnce()) return;
       const stop = await Promise.race([BETWEEN_REPEATS.pause(this.#context.clock, repeats), this.#stopped]);
-      if (stop !== undefined) await this.#applyAsked(stop);
+      if (stop !== undefined) await this.#finish(stop);
     }
   }
 
@@ -94,8 +94,8 @@ export class Upgrade {
   async #askOnce(): Promise<boolean> {
     const { room } = this.#context;
     const { name, id, grant } = this.#hold;
-    const { seats, terms } = grant;
-    const wait = new TurnWait({ name, seats, id, terms, hasLease: true }, (_, reply) => {
+    const { rules, durations } = grant;
+    const wait = new TurnWait({ name, rules, id, durations, hasLease: true }, (_, reply) => {
       this.#note(reply);
     });
     // The grant may arrive before the reply, so the wait is registered before the request is sent (L2).
@@ -104,7 +104,7 @@ export class Upgrade {
     // `false`: the room must not give back a later grant. A leave for the grant would name the id of the hold, and so
     // release the hold. `#cancel` takes back a later grant.
     room.leave(wait, false);
-    return await this.#applyAsked(asked);
+    return await this.#finish(asked);
   }
 
   async #ask(wait: TurnWait): Promise<UpgradeAsked> {
@@ -123,7 +123,7 @@ export class Upgrade {
   }
 
   /** Returns whether the hold is a write now; throws if the upgrade has failed. */
-  async #applyAsked(asked: UpgradeAsked): Promise<boolean> {
+  async #finish(asked: UpgradeAsked): Promise<boolean> {
     // If the deadline has passed, `checkEnd` ends the hold as lost.
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
     switch (asked.type) {
@@ -136,9 +136,9 @@ export class Upgrade {
         this.#hold.changed(this.#hold.token);
         throw this.#timeout();
       case 'failed':
-        throw this.#giveUp(() => unavailable(this.#hold.name, false, asked.error));
+        throw this.#cancelAndExplain(() => unavailable(this.#hold.name, false, asked.error));
       case 'aborted':
-        throw this.#giveUp(asked.errorOf);
+        throw this.#cancelAndExplain(asked.errorOf);
       case 'time up':
         return await this.#timeUp();
       case 'over':
@@ -164,17 +164,17 @@ export class Upgrade {
     const { name, id, grant } = this.#hold;
     if (this.#isTry) {
       const why = this.#answers.why(settings.storeTimeoutMs);
-      throw this.#giveUp(() => unavailable(name, false, why));
+      throw this.#cancelAndExplain(() => unavailable(name, false, why));
     }
     this.#answers.ending();
     await within(clock, CANCEL_GRACE_MS, this.#cancel());
     if (this.#hold.checkEnd() !== undefined) throw this.#loss();
-    const event = { lockName: name, kind: grant.seats.kind, id };
+    const event = { lockName: name, kind: grant.rules.kind, id };
     report('timeout', { ...event, waitedMs: this.#waitedMs });
     throw this.#timeout();
   }
 
-  #giveUp(errorOf: () => unknown): unknown {
+  #cancelAndExplain(errorOf: () => unknown): unknown {
     void this.#cancel();
     return withCallerFrames(errorOf);
   }

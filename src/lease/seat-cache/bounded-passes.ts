@@ -13,8 +13,8 @@ export class BoundedPasses {
   readonly #clock: Clock;
   #count = 0;
   /**
-   * The first instant at which this process had a seat and knew that another process waited. It stays when the process
-   * gives the seat back. Cleared by `noneWaits`, and by a grant that starts the count anew.
+   * The first instant at which this process had a seat and knew that another process waited. A release of the seat
+   * does not clear this instant. Cleared by `noneWaits`, and by a grant that starts the count anew.
    */
   #sinceMs: number | undefined;
   #ownToken = 0;

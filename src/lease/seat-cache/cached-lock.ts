@@ -1,8 +1,7 @@
 import { withCallerFrames } from '../../caller-frames.js';
-import type { Timer } from '../../clock.js';
 import type { AcquireTimeoutError } from '../../errors.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import { NOT_KEPT } from '../../options/request-options.js';
@@ -13,6 +12,7 @@ import type { Seat } from '../holding/seat.js';
 import { BoundedPasses } from './bounded-passes.js';
 import { localTimeout, mayServeAnother } from './cached-request.js';
 import type { Cached, CachedRequest, SeatCacheContext } from './cached-request.js';
+import { IdleSeats } from './idle-seats.js';
 import { LocalQueue } from './local-queue.js';
 import { OtherWaiters } from './other-waiters.js';
 
@@ -47,11 +47,11 @@ const TOKENS_OF_MANY_SEATS = 15;
  */
 export class CachedLock implements Cached {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly sharesToken = false;
   readonly #context: SeatCacheContext;
   readonly #queue: LocalQueue;
-  readonly #idle = new Map<Seat, Timer>();
+  readonly #idle: IdleSeats;
   readonly #others: OtherWaiters;
   readonly #boundedPasses: BoundedPasses;
   /** The requests of this process that are in flight or in the queue on the server. */
@@ -61,13 +61,20 @@ export class CachedLock implements Cached {
   #keeping: ParsedKeeping = NOT_KEPT;
   #holders: readonly LeaseInfo[] = [];
 
-  constructor(name: string, seats: SeatRules, context: SeatCacheContext) {
+  constructor(name: string, rules: KindRules, context: SeatCacheContext) {
     this.name = name;
-    this.seats = seats;
+    this.rules = rules;
     this.#context = context;
     this.#others = new OtherWaiters(context);
     this.#boundedPasses = new BoundedPasses(context.clock);
     this.#queue = new LocalQueue(name, context.clock, context.closing);
+    this.#idle = new IdleSeats(context.clock, {
+      hasOneSeat: this.#hasOneSeat,
+      mayPass: (seat) => this.#mayPass(seat),
+      returnIdle: (idle) => {
+        this.returnIdle(idle);
+      },
+    });
   }
 
   get keeps(): number {
@@ -114,7 +121,7 @@ export class CachedLock implements Cached {
     this.#holders = reply.leases.map(describeLease);
     const { waiters, ownWaiters = 0 } = reply;
     // A request of this process is in the queue on the server. An idle seat that is given back may serve that request.
-    if (ownWaiters > 0) this.#returnAllIdle();
+    if (ownWaiters > 0) this.#idle.returnAll();
     const isOfOthers = (lease: { readonly process: string }): boolean => lease.process !== process;
     for (const lease of reply.leases) if (isOfOthers(lease)) this.#boundedPasses.othersSeen(lease.token);
     // While another process has the only seat, a new waiter behind that seat does not notify this process.
@@ -138,7 +145,7 @@ export class CachedLock implements Cached {
    */
   othersWait(): void {
     this.#others.oneWaits();
-    this.#returnAllIdle();
+    this.#idle.returnAll();
     this.#othersMayWait();
   }
 
@@ -159,23 +166,23 @@ export class CachedLock implements Cached {
     this.#context.used();
     if (this.#queue.handTo(idle)) this.#passed();
     else if (this.#queue.length > 0) this.returnIdle(idle);
-    else this.#idle.set(idle, this.#idleTimer(idle));
+    else this.#idle.add(idle, this.#others.isNone ? this.#keeping.keepMs : undefined);
   }
 
   returnIdle(idle: Seat): void {
-    this.#forget(idle);
+    this.#idle.delete(idle);
     this.#context.returnIdle(idle);
   }
 
   seatEnded(seat: Seat): void {
-    this.#forget(seat);
+    this.#idle.delete(seat);
     this.#seats.delete(seat);
     if (!this.hasSeats) this.#lastSeatEnded();
     this.#context.changed(this);
   }
 
   get #hasOneSeat(): boolean {
-    return this.seats.kind === 'mutex';
+    return this.rules.kind === 'mutex';
   }
 
   /** Whether this seat may pass to the next caller in this process. Has the side effects of `mayServeAnother`. */
@@ -186,8 +193,8 @@ export class CachedLock implements Cached {
 
   /** Whether one more pass may begin although another process waits. */
   get #mayOvertake(): boolean {
-    const { state, isHeard } = this.#others;
-    return state === 'waiting' && isHeard && this.#boundedPasses.isLeft(this.#keeping);
+    const { state, isStreamOpen } = this.#others;
+    return state === 'waiting' && isStreamOpen && this.#boundedPasses.isLeft(this.#keeping);
   }
 
   /** Called when one caller of this process has released a seat and the next caller of this process has got it. */
@@ -197,7 +204,7 @@ export class CachedLock implements Cached {
 
   /** Whether all callers of this process have to share one place on the server whenever another process may wait. */
   get #sharesPlace(): boolean {
-    return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isHeard;
+    return this.#hasOneSeat && this.#keeping.passes > 0 && this.#others.isStreamOpen;
   }
 
   /**
@@ -229,34 +236,12 @@ export class CachedLock implements Cached {
     if (!this.#sharesPlace) this.#sendQueueToServer();
   }
 
-  /** Gives the idle seat back after `keepMs`, or after this turn of the event loop if another process may wait. */
-  #idleTimer(idle: Seat): Timer {
-    const { clock } = this.#context;
-    const give = (): void => {
-      this.returnIdle(idle);
-    };
-    return this.#others.isNone ? clock.at(clock.nowMs() + this.#keeping.keepMs, give) : clock.afterTurn(give);
-  }
-
-  /**
-   * Returns an idle seat that this request may use. Gives back an idle seat that the request may not use, if the lock
-   * has one seat or the request is a try: that seat may block the request.
-   */
-  #takeIdle({ terms, demand, timeoutMs }: CachedRequest): Seat | undefined {
-    for (const idle of this.#idle.keys()) {
-      const { grant } = idle;
-      const isAlike = grant.terms.leaseMs === terms.leaseMs && grant.demand.permits === demand.permits;
-      // With `throw` or `resize`, the server must first compare or set the limit of the semaphore.
-      const mustAsk = demand.mustMatch === true || demand.setsLimit === true;
-      if (isAlike && !mustAsk && this.#mayPass(idle)) {
-        this.#forget(idle);
-        this.#passed();
-        this.#context.used();
-        return idle;
-      }
-      if (this.#hasOneSeat || timeoutMs === 0) this.returnIdle(idle);
-    }
-    return undefined;
+  #takeIdle(request: CachedRequest): Seat | undefined {
+    const idle = this.#idle.take(request);
+    if (idle === undefined) return undefined;
+    this.#passed();
+    this.#context.used();
+    return idle;
   }
 
   #requestBegins(): void {
@@ -290,15 +275,6 @@ export class CachedLock implements Cached {
 
   #sendQueueToServer(): void {
     while (this.#queue.sendFirst()) this.#requestBegins();
-  }
-
-  #returnAllIdle(): void {
-    for (const idle of [...this.#idle.keys()]) this.returnIdle(idle);
-  }
-
-  #forget(idle: Seat): void {
-    this.#idle.get(idle)?.cancel();
-    this.#idle.delete(idle);
   }
 
   #reportTimeout(waitedMs: number, place: number): AcquireTimeoutError {

@@ -3,7 +3,7 @@ import type { Timer } from '../../clock.js';
 import type { Reply } from '../../protocol/replies/reply.js';
 import { describeLease } from '../../protocol/replies/snapshot.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import { throwIfOver } from '../../scope.js';
 import { Hold } from '../holding/hold.js';
 import type { Seat } from '../holding/seat.js';
@@ -28,7 +28,7 @@ import { OtherWaiters } from './other-waiters.js';
  */
 export class CachedReads implements Cached {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly keeps = 1;
   readonly sharesToken = true;
   readonly #context: SeatCacheContext;
@@ -46,9 +46,9 @@ export class CachedReads implements Cached {
   #keepMs = 0;
   #holders: readonly LeaseInfo[] = [];
 
-  constructor(name: string, seats: SeatRules, context: SeatCacheContext) {
+  constructor(name: string, rules: KindRules, context: SeatCacheContext) {
     this.name = name;
-    this.seats = seats;
+    this.rules = rules;
     this.#context = context;
     this.#others = new OtherWaiters(context);
     this.#queue = new LocalQueue(name, context.clock, context.closing);
@@ -84,9 +84,7 @@ export class CachedReads implements Cached {
     if (seat !== undefined) return this.#share(seat);
     if (!this.#mustQueueHere(request)) return await this.#read(ask, true);
     const hold = await this.#queue.wait(request, (place) =>
-      localTimeout(this, this.#context, {
-        ...{ holders: this.#holders, place, waitedMs: request.timeoutMs },
-      }),
+      localTimeout(this, this.#context, { holders: this.#holders, place, waitedMs: request.timeoutMs }),
     );
     // If there is no hold, this request must ask the server. `#sendFirst` has already counted the request in
     // `#askedReads`.
@@ -162,9 +160,9 @@ export class CachedReads implements Cached {
     return this.#others.isNone && this.#askedWrites === 0 && mayServeAnother(seat);
   }
 
-  #seatFor({ terms }: CachedRequest): Seat | undefined {
+  #seatFor({ durations }: CachedRequest): Seat | undefined {
     const seat = this.#shared;
-    const isAlike = seat?.grant.terms.leaseMs === terms.leaseMs;
+    const isAlike = seat?.grant.durations.leaseMs === durations.leaseMs;
     return seat !== undefined && isAlike && this.#mayShare(seat) ? seat : undefined;
   }
 

@@ -5,7 +5,7 @@ import type { ParsedKeeping } from '../../options/request-options.js';
 import type { Demand } from '../../protocol/operation.js';
 import type { LeaseInfo } from '../../protocol/replies/snapshot.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import { isEnough } from '../deadline.js';
 import { newAttemptId } from '../ids.js';
 import type { Hold } from '../holding/hold.js';
@@ -22,7 +22,7 @@ export type OwnSeat = Pick<Seat, 'id' | 'isOpen' | 'wasAskedToRelease'>;
 /** One lock whose seats this process may keep, as the cache and the requester see it. */
 export interface Cached extends SeatKeeper {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly keepMs: number;
   /** Whether the object has state, so that the cache must remember the object. */
   readonly isInUse: boolean;
@@ -66,20 +66,20 @@ export interface SeatCacheContext {
  * doubtful seat.
  */
 export const mayServeAnother = (seat: Seat): boolean =>
-  !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.terms);
+  !seat.wasAskedToRelease && isEnough(seat.checkRemainingMs(), seat.grant.durations);
 
 /**
  * Returns the timeout error of a request that was not sent to the store. Reports the timeout if the request has waited.
  */
 export function localTimeout(
-  { name, seats }: Pick<Cached, 'name' | 'seats'>,
+  { name, rules }: Pick<Cached, 'name' | 'rules'>,
   { clock, report }: Pick<SeatCacheContext, 'clock' | 'report'>,
   details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
 ): AcquireTimeoutError {
   const { waitedMs } = details;
   // The request has no attempt id yet, so the event gets a new id.
   if (waitedMs > 0) {
-    report('timeout', { lockName: name, kind: seats.kind, id: newAttemptId(clock), waitedMs });
+    report('timeout', { lockName: name, kind: rules.kind, id: newAttemptId(clock), waitedMs });
   }
   return new AcquireTimeoutError(name, details);
 }

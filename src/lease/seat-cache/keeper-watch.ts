@@ -26,8 +26,8 @@ export interface KeeperSurroundings {
   gaplessSinceMs(): number;
   /**
    * Whether the process polls instead of listening to a change stream. A process that polls does not read its kept
-   * locks. So once its last read is older than `RELIED_MS`, the process does not know whether others wait, and keeps no
-   * further seat.
+   * locks once a second. So when its last read is older than `RELIED_MS`, the process does not know whether others
+   * wait, and keeps no further seat.
    */
   isPolling(): boolean;
   /** Says whether the process must listen to the change stream for its kept seats. */
@@ -41,9 +41,9 @@ export interface KeeperSurroundings {
  *
  * An open change stream costs the server processor time for every write of the whole replica set, so a process does not
  * listen for a seat whose holds neither begin nor end. A keeper is *near*, and listens, until no hold of its kept seats
- * has begun or ended for `wakeIdleMs` (at least a second), also during a long hold. After that the keeper is *far*: it
- * reads all its kept locks together once a second. The keeper relies on each read for two seconds, so that the next
- * caller of a kept seat need not ask the server. That caller makes the keeper near again. A keeper of more than
+ * has begun or ended for `wakeIdleMs` (at least a second). After that the keeper is *far*, even during a long hold: the
+ * process reads all its kept locks together once a second. The keeper relies on each read for two seconds, so that the
+ * next caller of a kept seat need not ask the server. That caller makes the keeper near again. A keeper of more than
  * `MOST_READ` locks stays near.
  *
  * A near keeper reads, too: once a second while its stream is opening, once after each opening, and before it becomes
@@ -57,10 +57,10 @@ export class KeeperWatch {
   #isNear = false;
   #usedAtMs = -Infinity;
   /**
-   * After its last seat has ended, the process goes on listening at least until this instant. A later caller's seat
-   * can be kept only if the stream was open before that caller's request.
+   * After its last seat has ended, the process goes on listening at least until this instant: a caller who comes soon
+   * can keep its seat only if the stream is open before its request.
    */
-  #missedUntilMs = -Infinity;
+  #listenUntilMs = -Infinity;
   #isReading = false;
   #gapCount = 0;
   #isClosed = false;
@@ -83,7 +83,7 @@ export class KeeperWatch {
   /** Called when `hasSeats` of this lock may have changed. */
   changed(lock: Cached): void {
     if (lock.hasSeats) this.#locks.add(lock);
-    else if (this.#locks.delete(lock)) this.#missedUntilMs = this.#surroundings.clock.nowMs() + lock.keepMs;
+    else if (this.#locks.delete(lock)) this.#listenUntilMs = this.#surroundings.clock.nowMs() + lock.keepMs;
   }
 
   /** Called when events may have been missed. */
@@ -105,7 +105,7 @@ export class KeeperWatch {
     const untilMs = this.#usedAtMs + this.#quietMs;
     return (
       this.#surroundings.clock.nowMs() >=
-      (this.#locks.size > 0 ? untilMs : Math.max(untilMs, this.#missedUntilMs))
+      (this.#locks.size > 0 ? untilMs : Math.max(untilMs, this.#listenUntilMs))
     );
   }
 
@@ -158,7 +158,7 @@ export class KeeperWatch {
     const { process, collection } = this.#surroundings;
     const asked = locks.map((lock) => ({ lock, seats: lock.ownSeats }));
     const names = [...new Set(locks.map(({ name }) => name))];
-    const kinds = [...new Set(locks.map(({ seats }) => seats))];
+    const kinds = [...new Set(locks.map(({ rules }) => rules))];
     // Read concern local is enough: if a waiter in the answer is rolled back later, the process has only given up a
     // seat too early.
     const outcome = await collection.read(names, keeperProjection(kinds, process), 'local');

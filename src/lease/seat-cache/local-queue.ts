@@ -58,9 +58,9 @@ export class LocalQueue {
    * @throws The error of `timeout`; the reason of the signal; {@link ProviderClosedError}.
    */
   async wait(request: LocalRequest, timeout: (place: number) => Error): Promise<Hold | undefined> {
-    const scope = new Scope(this.#name, this.#clock, this.#closing, request);
+    const scope = new Scope(this.#name, this.#clock, this.#closing, request, 0);
     scope.throwIfOver();
-    const { leaseMs } = request.terms;
+    const { leaseMs } = request.durations;
     let resolve!: LocalWaiter['resolve'];
     const ended = new Promise<End>((onEnd) => {
       resolve = onEnd;
@@ -95,7 +95,7 @@ export class LocalQueue {
    */
   handTo(seat: Seat): boolean {
     const first = this.#first;
-    if (first?.leaseMs !== seat.grant.terms.leaseMs) return false;
+    if (first?.leaseMs !== seat.grant.durations.leaseMs) return false;
     this.#remove(first);
     first.resolve({ hold: new Hold(seat) });
     return true;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.js';
 
 /**
- * What this process knows of other processes that wait for the lock. In a reader-writer lock, a waiter of this process
- * counts, too.
+ * Whether other processes wait for the lock, as far as this process knows. In a reader-writer lock, a waiter of this
+ * process counts, too.
  *
  * - `none`: an answer showed that no other process waits. The answer also showed a lease of this process, so a later
  *   attempt that has to wait behind that lease notifies this process.
@@ -20,7 +20,7 @@ interface Hearing {
 export class OtherWaiters {
   readonly #hearing: Hearing;
   #state: State = 'unknown';
-  /** The sending time of the newest request or read whose answer showed that no other process waits. */
+  /** The sending time of a request or read whose answer showed that no other process waits. */
   #noneSinceMs = -Infinity;
   #waitingSinceMs = -Infinity;
   /** Until this instant the process relies on its last read, even without an open change stream. */
@@ -35,14 +35,14 @@ export class OtherWaiters {
   }
 
   /** Whether the change stream is open, so that new waiters can notify this process. */
-  get isHeard(): boolean {
+  get isStreamOpen(): boolean {
     return this.#hearing.gaplessSinceMs() < Infinity;
   }
 
   /**
-   * Whether no other process waits now, as far as this process may rely on what it knows. After a gap in the events,
-   * there may be a waiter that this process does not know. The result is then true only until `#reliedUntilMs`. A read
-   * of a keeper that is far, or may become far, sets `#reliedUntilMs` to a later time if it shows no other waiter.
+   * Whether no other process waits now, as far as this process may rely on what it knows: the stream has been open
+   * since the answer that showed no waiter, or `#reliedUntilMs` is not reached. A read of a keeper that is far, or may
+   * become far, sets `#reliedUntilMs` to a later time if it shows no other waiter.
    */
   get isNone(): boolean {
     if (this.#state !== 'none') return false;

@@ -1,8 +1,8 @@
-// Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, as long as no
-// other process is known to wait for the lock. The option `passes` allows a bounded number of exceptions.
+// Folder `seat-cache`: lets the next caller of the process use a seat without a command to the server, while the
+// process knows that no other process waits for the lock. The option `passes` allows a bounded number of exceptions.
 
 import { LOCK_KINDS } from '../../protocol/lock-document.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import { CachedLock } from './cached-lock.js';
 import { CachedReads } from './cached-reads.js';
 import type { Cached, SeatCacheContext } from './cached-request.js';
@@ -30,15 +30,15 @@ export class SeatCache {
   /**
    * Returns the object through which the lock is acquired, or `undefined` if the caller must ask the server directly.
    */
-  lock(name: string, seats: SeatRules, keepMs: number): Cached | undefined {
-    const key = keyOf(seats.kind, name);
+  lock(name: string, rules: KindRules, keepMs: number): Cached | undefined {
+    const key = keyOf(rules.kind, name);
     const known = this.#locks.get(key);
     if (known !== undefined || keepMs === 0) return known;
     // The cache stores the new object only when the object is in use. So a request that fails earlier leaves nothing
     // behind.
-    return seats.keeping === 'shared'
-      ? new CachedReads(name, seats, this.#context)
-      : new CachedLock(name, seats, this.#context);
+    return rules.keeping === 'shared'
+      ? new CachedReads(name, rules, this.#context)
+      : new CachedLock(name, rules, this.#context);
   }
 
   /**
@@ -51,7 +51,7 @@ export class SeatCache {
   }
 
   #changed(lock: Cached): void {
-    const key = keyOf(lock.seats.kind, lock.name);
+    const key = keyOf(lock.rules.kind, lock.name);
     if (!lock.isInUse) this.#locks.delete(key);
     else if (!this.#locks.has(key)) this.#locks.set(key, lock);
     this.#watch.changed(lock);

@@ -1,10 +1,10 @@
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 
 /** The most attempts that are remembered; the oldest is forgotten first. */
 const MAX_REMEMBERED = 4_096;
 
 interface Ended {
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly leaseMs: number;
 }
 

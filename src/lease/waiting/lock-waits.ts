@@ -1,6 +1,6 @@
 import type { Clock, Moment } from '../../clock.js';
 import { CorruptLockDocumentError } from '../../errors.js';
-import type { Heard } from '../../observer.js';
+import type { GrantNews, Heard } from '../../observer.js';
 import { fateOf } from '../../protocol/replies/reply.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
@@ -43,7 +43,10 @@ export class LockWaits {
    * not answered yet.
    */
   readonly #queued = new Set<TrackedWait>();
-  /** The queued wait with the lowest place, as far as known. When it ends, the next wait in `#queued` follows. */
+  /**
+   * The queued wait with the lowest place, as far as known. When it ends, the first one in `#queued` follows, until a
+   * reply shows a lower place.
+   */
   #first: TrackedWait | undefined;
   readonly #lookSchedule: LookSchedule;
   readonly #requestedLook = (): Promise<void> => this.#sendLook();
@@ -110,28 +113,27 @@ export class LockWaits {
     this.#queued.add(tracked);
     tracked.queuedAtMs = this.#clock.nowMs();
     this.#update(tracked, place, reply, sentAt);
-    const { earlyGrant, earlyGrantedAtMs: grantedAtMs, isLookAskedEarly } = tracked;
-    if (earlyGrant !== undefined) this.#acceptGrant(tracked, earlyGrant, { by: 'event', grantedAtMs });
+    const { earlyGrant, isLookAskedEarly } = tracked;
+    if (earlyGrant !== undefined)
+      this.#acceptGrant(tracked, earlyGrant.token, { by: 'event', ...earlyGrant.news });
     else if (mustLook || isLookAskedEarly) this.look();
     else this.#armSchedule();
   }
 
   /**
    * Called when a word reports a grant to this attempt with this token. The token `LOOK_AGAIN` asks for a look instead.
-   *
-   * @param grantedAtMs - The server's time of the grant, in ms, if it is known.
    */
-  woken(id: string, token: number, grantedAtMs?: number): void {
+  woken(id: string, token: number, news: GrantNews): void {
     const tracked = this.#waits.get(id);
     if (tracked === undefined) return;
-    if (!this.#queued.has(tracked)) tracked.heardEarly(token, grantedAtMs);
+    if (!this.#queued.has(tracked)) tracked.heardEarly(token, news);
     else if (token === LOOK_AGAIN) this.look();
-    else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token, { by: 'event', grantedAtMs });
+    else if (tracked.isGrantedBy(token)) this.#acceptGrant(tracked, token, { by: 'event', ...news });
   }
 
   /**
-   * Called when an update or a read of this process showed a lease of this attempt. Returns whether that lease is the
-   * grant that the attempt waited for.
+   * Called when an update or a read of this process showed a lease of this attempt. Returns true if the attempt waits
+   * in the queue and that lease is its grant.
    */
   leaseSeen(id: string, token: number, endsAt: Moment, heard: Heard): boolean {
     const tracked = this.#waits.get(id);
@@ -151,13 +153,13 @@ export class LockWaits {
   }
 
   /**
-   * Called after a read that was sent at `askedAt` and showed these attempts. Requests a look if the read does not
-   * show a wait that was in the queue before `askedAt`.
+   * Called after a read that was sent at `sentAt` and showed these attempts. Requests a look if the read does not
+   * show a wait that was in the queue before `sentAt`.
    */
-  lookIfMissing(shown: readonly string[], askedAt: Moment): void {
+  lookIfMissing(shown: readonly string[], sentAt: Moment): void {
     const ids = new Set(shown);
     for (const { wait, queuedAtMs } of this.#queued) {
-      if (queuedAtMs >= askedAt.ms || ids.has(wait.id)) continue;
+      if (queuedAtMs >= sentAt.ms || ids.has(wait.id)) continue;
       this.look();
       return;
     }
@@ -187,7 +189,7 @@ export class LockWaits {
   #acceptGrant(tracked: TrackedWait, token: number, heard: Heard): void {
     const { wait, deadline } = tracked;
     // If too little of the lease is left, a look extends the seat and shows whether the seat still exists.
-    if (!leavesEnough(deadline, this.#clock, wait.terms)) this.look();
+    if (!leavesEnough(deadline, this.#clock, wait.durations)) this.look();
     else
       this.#end(wait, true, () => {
         wait.heard?.(heard);
@@ -219,9 +221,9 @@ export class LockWaits {
     tracked.shownQueued(place, reply, sentAt);
     this.#queueLength = reply.waiters;
     this.#setPlace(tracked, place.place);
-    this.#lookSchedule.extendAt(sentAt.ms + tracked.wait.terms.leaseMs / 3);
+    this.#lookSchedule.extendAt(sentAt.ms + tracked.wait.durations.leaseMs / 3);
     if (this.#first === tracked) {
-      const untilExpiryMs = reply.earliestMs === null ? Infinity : reply.earliestMs - reply.nowMs;
+      const untilExpiryMs = reply.earliestExpiryMs === null ? Infinity : reply.earliestExpiryMs - reply.nowMs;
       this.#lookSchedule.expiryAt(this.#clock.nowMs() + untilExpiryMs, tracked.place);
     }
     tracked.wait.placed(tracked.place, reply);
@@ -237,17 +239,17 @@ export class LockWaits {
     const [first] = asked;
     if (first === undefined) return;
     this.#isLooking = true;
-    const { seats } = first.wait;
+    const { rules } = first.wait;
     const ids = asked.map(({ wait }) => wait.id);
     let [leaseMs, retentionMs] = [0, 0];
     for (const { wait } of asked) {
-      leaseMs = Math.max(leaseMs, wait.terms.leaseMs);
-      retentionMs = Math.max(retentionMs, wait.terms.retentionMs);
+      leaseMs = Math.max(leaseMs, wait.durations.leaseMs);
+      retentionMs = Math.max(retentionMs, wait.durations.retentionMs);
     }
     this.#lookSchedule.restart();
     const operation = { type: 'extend', ids, leaseMs, retentionMs, nonce: newNonce(this.#clock) } as const;
     try {
-      this.#looked(asked, await this.#combiner.submit(this.name, seats, operation).outcome);
+      this.#looked(asked, await this.#combiner.submit(this.name, rules, operation).outcome);
     } finally {
       this.#isLooking = false;
       if (this.#mustLookAgain) this.look();
@@ -280,10 +282,10 @@ export class LockWaits {
         // If little of the lease is left, `#acceptGrant` would send a look (E7). This look has just extended the seat,
         // so the grant needs no further look.
         const { lease } = fate;
-        const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.terms);
+        const deadline = deadlineOf(lease, reply.nowMs, outcome.sentAt, tracked.wait.durations);
         this.#end(tracked.wait, true, () => {
           const grantedAtMs = lease.acquiredAt.getTime();
-          tracked.wait.heard?.({ by: 'look', grantedAtMs });
+          tracked.wait.heard?.({ by: 'look', grantedAtMs, handedBy: [] });
           tracked.wait.granted(lease.token, deadline);
         });
       } else {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { Settings } from '../../options/provider-options.js';
 import { MARK_PROJECTION, pollProjection, readMark, readPoll } from '../../protocol/pipeline/polls.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import type { LockCollection } from '../../store/lock-collection.js';
 import type { Refused, Unknown } from '../../store/outcome.js';
 import { untilReadMs } from './wakeup-policy.js';
@@ -17,12 +17,12 @@ const GROWTH = 1.6;
  * marks have changed or are not known yet.
  *
  * Grants come from majority reads, because a read with read concern local can show a grant that is later rolled back. A
- * read may be old, so a missing entry proves nothing. For a wait, the poller takes only a grant or a closer place from
- * a read. If the read lacks one of the process's places, the process looks at the lock.
+ * read may be old, so a missing entry proves nothing. From a read, the poller takes only grants, closer places and the
+ * lengths of the queues. If the read lacks one of the process's places, the process looks at the lock.
  */
 export class Poller {
   readonly #collection: LockCollection;
-  readonly #kinds: readonly SeatRules[];
+  readonly #kinds: readonly KindRules[];
   readonly #process: string;
   readonly #settings: Settings;
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class Poller {
 
   constructor(
     collection: LockCollection,
-    kinds: readonly SeatRules[],
+    kinds: readonly KindRules[],
     process: string,
     settings: Settings,
     clock: Clock,
@@ -57,8 +57,8 @@ export class Poller {
   }
 
   /**
-   * Plans the next read again, after the shortest pause. Called when a wait begins, when the process may have become
-   * near or far, and when the process has to poll because there is no stream.
+   * Plans the next read anew. While the process polls, the pauses begin again with the shortest one. Called when an
+   * attempt has joined a queue, when the process may have become near or far, and when there is no stream.
    */
   hurry(): void {
     this.#pauseMs = this.#settings.pollMs.min;

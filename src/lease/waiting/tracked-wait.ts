@@ -1,5 +1,6 @@
 import { after } from '../../clock.js';
 import type { Moment } from '../../clock.js';
+import type { GrantNews } from '../../observer.js';
 import { leftMs } from '../../protocol/lock-document.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
 import { LOOK_AGAIN } from '../../protocol/wake.js';
@@ -9,8 +10,8 @@ import type { Wait } from './wait.js';
 const LONG_AGO: Moment = { ms: -Infinity, wallAheadMs: 0 };
 
 /**
- * What the process knows of one wait: which grants are for it, and when its place in the queue ends. Replies, reads and
- * events may arrive in any order.
+ * One wait, as far as its process knows: which grants are for the wait, and when its place in the queue ends. Replies,
+ * reads and events may arrive in any order.
  */
 export class TrackedWait {
   readonly wait: Wait;
@@ -24,7 +25,7 @@ export class TrackedWait {
   #fenceWhenQueued = 0;
   /** The highest token of a grant that was reported before the reply to the attempt's own request. */
   #earlyToken = 0;
-  #earlyGrantedAtMs: number | undefined;
+  #earlyNews: GrantNews | undefined;
   #isLookAskedEarly = false;
   /**
    * The earliest instant at which the place or the granted lease can end, as far as answers have shown. An answer
@@ -39,9 +40,9 @@ export class TrackedWait {
   }
 
   /**
-   * Whether a grant with this token is for this wait. Tokens rise in the order of the grants (S3). So a token above the
-   * fence of every reply that showed the attempt queued belongs to a grant that came after those replies. Any other
-   * token belongs to an earlier grant under the same id, such as that of a lease that now waits for its upgrade.
+   * Whether a grant with this token is for this wait. A grant that is reported under the id of the wait may be an
+   * earlier one, for example that of a lease that now waits for an upgrade. Tokens rise in the order of the grants
+   * (S3), so a token above the fence of every reply that showed the attempt queued belongs to a later grant.
    */
   isGrantedBy(token: number): boolean {
     return token > this.#fenceWhenQueued;
@@ -51,20 +52,16 @@ export class TrackedWait {
    * Called when a word for this attempt arrives before the reply to the attempt's own request. The token `LOOK_AGAIN`
    * asks for a look.
    */
-  heardEarly(token: number, grantedAtMs?: number): void {
-    if (token > this.#earlyToken) this.#earlyGrantedAtMs = grantedAtMs;
+  heardEarly(token: number, news: GrantNews): void {
+    if (token > this.#earlyToken) this.#earlyNews = news;
     this.#earlyToken = Math.max(this.#earlyToken, token);
     this.#isLookAskedEarly ||= token === LOOK_AGAIN;
   }
 
-  /** The token of a grant for this wait that was reported early; `undefined` if there is none. */
-  get earlyGrant(): number | undefined {
-    return this.isGrantedBy(this.#earlyToken) ? this.#earlyToken : undefined;
-  }
-
-  /** The server's time of the grant that was reported early, in ms; `undefined` if it is not known. */
-  get earlyGrantedAtMs(): number | undefined {
-    return this.#earlyGrantedAtMs;
+  /** The grant for this wait that was reported early; `undefined` if there is none. */
+  get earlyGrant(): { readonly token: number; readonly news: GrantNews } | undefined {
+    const [token, news] = [this.#earlyToken, this.#earlyNews];
+    return news !== undefined && this.isGrantedBy(token) ? { token, news } : undefined;
   }
 
   get isLookAskedEarly(): boolean {
@@ -76,7 +73,7 @@ export class TrackedWait {
    */
   shownQueued({ expiresAt }: Place, { fence, nowMs }: Reply, sentAt: Moment): void {
     this.#fenceWhenQueued = Math.max(this.#fenceWhenQueued, fence);
-    const endsAt = after(sentAt, leftMs(expiresAt, nowMs, this.wait.terms.leaseMs));
+    const endsAt = after(sentAt, leftMs(expiresAt, nowMs, this.wait.durations.leaseMs));
     if (endsAt.ms > this.#endsAt.ms) this.#endsAt = endsAt;
   }
 
@@ -90,6 +87,6 @@ export class TrackedWait {
    * expiry, but the granted seat keeps the expiry of the place.
    */
   get deadline(): Moment {
-    return deadlineBefore(this.#endsAt, this.wait.terms);
+    return deadlineBefore(this.#endsAt, this.wait.durations);
   }
 }

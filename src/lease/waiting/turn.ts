@@ -1,8 +1,8 @@
 import type { Moment } from '../../clock.js';
 import type { Heard } from '../../observer.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
+import type { LeaseDurations } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import type { Wait, Waiting } from './wait.js';
 
 /** How the wait of one attempt ended. */
@@ -24,27 +24,31 @@ export type Turn =
 /** The wait of one attempt in the waiting room, as a promise of its end. */
 export class TurnWait implements Wait {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly id: string;
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   readonly hasLease: boolean;
-  /** Resolves when the wait has ended; stays pending if the attempt leaves or the room closes first. Never rejects. */
+  /**
+   * Resolves when the wait has ended. Stays pending if the attempt leaves first, and may stay pending if the room
+   * closes first. Never rejects.
+   */
   readonly turn: Promise<Turn>;
   readonly #onPlaced: (place: number, reply: Reply) => void;
   #heard: Heard | undefined;
   #end!: (turn: Turn) => void;
 
   /**
-   * @param onPlaced - Called after each reply that shows the attempt in the queue, or its upgrade as pending (place 0).
+   * @param onPlaced - Called when the reply to the attempt's own request or to a look shows the attempt in the queue,
+   *   or its upgrade as pending (place 0).
    */
   constructor(
-    { name, seats, id, terms, hasLease }: Waiting,
+    { name, rules, id, durations, hasLease }: Waiting,
     onPlaced: (place: number, reply: Reply) => void,
   ) {
     this.name = name;
-    this.seats = seats;
+    this.rules = rules;
     this.id = id;
-    this.terms = terms;
+    this.durations = durations;
     this.hasLease = hasLease;
     this.#onPlaced = onPlaced;
     this.turn = new Promise((resolve) => {

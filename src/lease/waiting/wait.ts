@@ -1,15 +1,15 @@
 import type { Moment } from '../../clock.js';
 import type { Heard } from '../../observer.js';
-import type { LeaseTerms } from '../../options/provider-options.js';
+import type { LeaseDurations } from '../../options/provider-options.js';
 import type { Reply } from '../../protocol/replies/reply.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 
-/** What the waiting room knows of an attempt that waits. */
+/** The facts of an attempt that waits. */
 export interface Waiting {
   readonly name: string;
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly id: string;
-  readonly terms: LeaseTerms;
+  readonly durations: LeaseDurations;
   /**
    * Whether the attempt already holds a lease and waits for an upgrade. If so, a grant that arrives after the end of
    * the wait belongs to that lease, and must not be given back.
@@ -29,6 +29,9 @@ export interface Wait extends Waiting {
   /** The place in the queue, or the pending upgrade, is gone. A request then makes a new attempt under a new id. */
   lapsed(): void;
   failed(error: unknown): void;
-  /** Called after each reply that shows the attempt in the queue, or its upgrade as pending (place 0). */
+  /**
+   * Called when the reply to the attempt's own request or to a look shows the attempt in the queue, or its upgrade as
+   * pending (place 0).
+   */
   placed(place: number, reply: Reply): void;
 }

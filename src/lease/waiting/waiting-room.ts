@@ -5,46 +5,34 @@
 // - `TurnWait` (turn.ts) is the wait as the acquisition or the upgrade sees it: a promise of its end.
 // - `TrackedWait` (tracked-wait.ts) knows which grants are for the wait, and when its place ends.
 // - `LockWaits` (lock-waits.ts) has the tracked waits of one lock, sends their looks and ends them.
-// - `WaitingRoom` has the waits of all locks, passes each answer and each wake-up on, and decides whether to listen.
+// - `WaitingRoom` has the waits of all locks, and passes each answer and each wake-up on.
+// - `Listening` (listening.ts) decides for all waits together whether the process listens to its change stream.
 
-import type { Clock, Moment, Timer } from '../../clock.js';
+import type { Clock, Moment } from '../../clock.js';
 import { textOf } from '../../error-text.js';
 import { UnsupportedServerError } from '../../errors.js';
-import type { HeardBy } from '../../observer.js';
+import type { GrantNews, HeardBy } from '../../observer.js';
 import type { Poll } from '../../protocol/pipeline/polls.js';
 import { storedLeaseMs } from '../../options/provider-options.js';
 import type { Lease } from '../../protocol/lock-document.js';
-import { LOOK_AGAIN, OTHERS_WAIT, readWakeWord } from '../../protocol/wake.js';
+import { LOOK_AGAIN, OTHERS_WAIT, readWakeWords } from '../../protocol/wake.js';
 import type { Place, Reply } from '../../protocol/replies/reply.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 import type { Answer, Combiner } from '../../store/updates/combiner.js';
 import type { WakeListener } from '../../store/streams/wake-stream.js';
 import { EndedAttempts } from './ended-attempts.js';
+import { Listening } from './listening.js';
+import type { Polls, WakeSource } from './listening.js';
 import { LockWaits } from './lock-waits.js';
 import type { Wait } from './wait.js';
+import type { QueuePosition } from './wakeup-policy.js';
 import { earliestEnd } from '../deadline.js';
-import { distanceFor } from './wakeup-policy.js';
-import type { Distance } from './wakeup-policy.js';
 import { LookLimiter } from './look-limiter.js';
-
-/** The change stream, as the waiting room sees it: the source of wake-ups. */
-export interface WakeSource {
-  /** The instant since which the stream has been open without a gap; `Infinity` while it is not open. */
-  readonly gaplessSinceMs: number;
-  readonly isPolling: boolean;
-  /** Opens the stream, or closes it after `lingerMs` (default: at once). */
-  listen(listening: boolean, lingerMs?: number): void;
-}
-
-export interface Polls {
-  /** Makes the poller plan its next read anew. */
-  hurry(): void;
-}
 
 /** Hears of wake-ups for ended attempts, for holds and for kept seats, and of missed events. */
 export interface UnmatchedWakeups {
   /** An attempt that ended without a lock was granted a seat. The process must give the seat back. */
-  onUnclaimed(name: string, seats: SeatRules, id: string, leaseMs: number): void;
+  onUnclaimed(name: string, rules: KindRules, id: string, leaseMs: number): void;
   /** If this attempt has a lease, the process must ask the server about that lease. */
   onAskedToConfirm(id: string): void;
   /**
@@ -72,12 +60,7 @@ export class WaitingRoom implements WakeListener {
   readonly #ended = new EndedAttempts();
   #wakeups!: WakeSource;
   #polls!: Polls;
-  /** The result of the last `#decide`; `undefined` if no attempt is in a queue and this process is no near keeper. */
-  #distance: Distance | undefined;
-  #isKeeperNear = false;
-  /** After the last wait the stream stays open until this instant, because the next wait may begin soon. */
-  #lingerUntilMs = -Infinity;
-  #timer: Timer | undefined;
+  #listening!: Listening;
 
   constructor(
     combiner: Combiner,
@@ -94,18 +77,20 @@ export class WaitingRoom implements WakeListener {
   }
 
   /** The stream and the poller need the room, so they are made after the room and set here. */
-  wakeBy(wakeups: WakeSource, polls: Polls): void {
+  connect(wakeups: WakeSource, polls: Polls): void {
     this.#wakeups = wakeups;
     this.#polls = polls;
+    const positions = (): readonly QueuePosition[] =>
+      [...this.#queued].flatMap((name) => this.#locks.get(name)?.position ?? []);
+    this.#listening = new Listening(wakeups, polls, positions, this.#wakeIdleMs, this.#clock);
   }
 
   /**
    * Called when this process becomes a near keeper or stops being one. The wake stream tells a near keeper at once
    * that another process waits behind its seats.
    */
-  keeping(isNear: boolean): void {
-    this.#isKeeperNear = isNear;
-    this.#decide();
+  setKeeperNear(isNear: boolean): void {
+    this.#listening.setKeeperNear(isNear);
   }
 
   /** The locks that the poller must read: every lock that an attempt is queued for, while `isToPoll` is true. */
@@ -115,19 +100,17 @@ export class WaitingRoom implements WakeListener {
 
   /** Whether the poller has locks to read: an attempt is queued, and the process polls or is far. */
   get isToPoll(): boolean {
-    return this.#queued.size > 0 && (this.#wakeups.isPolling || this.#distance?.type === 'far');
+    return this.#queued.size > 0 && this.#listening.isReading;
   }
 
-  /**
-   * When to read, in ms after each full second of the server's clock; `undefined` if the process polls or is not far.
-   */
+  /** See `Listening.phaseMs`. */
   get phaseMs(): number | undefined {
-    return this.#wakeups.isPolling || this.#distance?.type !== 'far' ? undefined : this.#distance.phaseMs;
+    return this.#listening.phaseMs;
   }
 
-  /** Called when the poller has read all its locks. A process that was far and still is far stops listening at once. */
+  /** Called when the poller has read all its locks. */
   polled(): void {
-    if (this.#distance?.type === 'far' && this.#decide()?.type === 'far') this.#wakeups.listen(false);
+    this.#listening.placesRead();
   }
 
   /**
@@ -142,7 +125,7 @@ export class WaitingRoom implements WakeListener {
           this.#waitEnded(ended, !isGranted);
         },
         moved: () => {
-          if (this.#distance?.type !== 'near') this.#decide();
+          this.#listening.moved();
         },
       });
       this.#locks.set(wait.name, lock);
@@ -178,14 +161,16 @@ export class WaitingRoom implements WakeListener {
    * the answer may show grants to other attempts.
    */
   answered(name: string, { reply, wake, nowMs }: Answer, sentAt: Moment): void {
-    if (reply?.isWellFormed === true) this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt, 'look');
-    for (const word of wake) {
-      const parsed = readWakeWord(this.#process, word);
-      if (parsed === undefined) continue;
+    const words = [...readWakeWords(this.#process, wake)];
+    if (reply?.isWellFormed === true) {
+      const traces = new Map(words.map(({ id, handedBy }) => [id, handedBy]));
+      this.#leasesSeen(name, reply.leases, reply.nowMs, sentAt, 'look', traces);
+    }
+    for (const { id, token, handedBy } of words) {
       // For a hold, `LOOK_AGAIN` reports a revocation of its lease or a call for a run. This process has sent that
       // revocation or call itself, and tells its own holds directly.
-      if (parsed.token !== LOOK_AGAIN || this.#locks.get(name)?.has(parsed.id) === true) {
-        this.onWoken(name, parsed.id, parsed.token, nowMs);
+      if (token !== LOOK_AGAIN || this.#locks.get(name)?.has(id) === true) {
+        this.onWoken(name, id, token, { grantedAtMs: nowMs, handedBy });
       }
     }
   }
@@ -203,12 +188,12 @@ export class WaitingRoom implements WakeListener {
     return isAwaited;
   }
 
-  /** Called when a majority read, sent at `askedAt`, found no document of this name. */
-  missed(name: string, askedAt: Moment): void {
-    this.#locks.get(name)?.lookIfMissing([], askedAt);
+  /** Called when a majority read, sent at `sentAt`, found no document of this name. */
+  missed(name: string, sentAt: Moment): void {
+    this.#locks.get(name)?.lookIfMissing([], sentAt);
   }
 
-  onWoken(name: string, id: string, token: number, atMs?: number): void {
+  onWoken(name: string, id: string, token: number, news: GrantNews): void {
     if (token === OTHERS_WAIT) {
       this.#unmatched.onOthersWait(name);
       return;
@@ -217,7 +202,7 @@ export class WaitingRoom implements WakeListener {
     // attempt is woken below.
     if (token === LOOK_AGAIN) this.#unmatched.onAskedToConfirm(id);
     const lock = this.#locks.get(name);
-    if (lock?.has(id) === true) lock.woken(id, token, atMs);
+    if (lock?.has(id) === true) lock.woken(id, token, news);
     else if (token > LOOK_AGAIN) this.#giveBackEnded(name, id);
   }
 
@@ -247,19 +232,29 @@ export class WaitingRoom implements WakeListener {
   }
 
   close(): void {
-    this.#timer?.cancel();
+    this.#listening.close();
     for (const lock of this.#locks.values()) lock.close();
     this.#locks.clear();
     this.#queued.clear();
     this.#ended.clear();
   }
 
-  #leasesSeen(name: string, leases: readonly Lease[], nowMs: number, sentAt: Moment, by: HeardBy): boolean {
+  /**
+   * @param traces - For attempts that the same update has granted: the trace contexts of the leases that it gave back.
+   */
+  #leasesSeen(
+    name: string,
+    leases: readonly Lease[],
+    nowMs: number,
+    sentAt: Moment,
+    by: HeardBy,
+    traces?: ReadonlyMap<string, readonly string[]>,
+  ): boolean {
     const lock = this.#locks.get(name);
     let isAwaited = false;
     for (const lease of leases) {
       const { id, token } = lease;
-      const heard = { by, grantedAtMs: lease.acquiredAt.getTime() };
+      const heard = { by, grantedAtMs: lease.acquiredAt.getTime(), handedBy: traces?.get(id) ?? [] };
       const endsAt = earliestEnd(lease, nowMs, sentAt);
       if (lock?.has(id) === true) isAwaited = lock.leaseSeen(id, token, endsAt, heard) || isAwaited;
       else this.#giveBackEnded(name, id);
@@ -269,37 +264,14 @@ export class WaitingRoom implements WakeListener {
 
   #giveBackEnded(name: string, id: string): void {
     const ended = this.#ended.take(id);
-    if (ended !== undefined) this.#unmatched.onUnclaimed(name, ended.seats, id, ended.leaseMs);
+    if (ended !== undefined) this.#unmatched.onUnclaimed(name, ended.rules, id, ended.leaseMs);
   }
 
-  #waitEnded({ name, id, seats, terms, hasLease }: Wait, remember: boolean): void {
+  #waitEnded({ name, id, rules, durations, hasLease }: Wait, remember: boolean): void {
     const lock = this.#locks.get(name);
     if (lock?.isEmpty === true) this.#locks.delete(name);
-    if (lock?.hasQueued !== true && this.#queued.delete(name)) {
-      this.#lingerUntilMs = this.#clock.nowMs() + this.#wakeIdleMs;
-    }
-    if (remember && !hasLease) this.#ended.add(id, { seats, leaseMs: storedLeaseMs(terms) });
-    if (this.#queued.size === 0) this.#decide();
-  }
-
-  /**
-   * A process that becomes near listens at once. A process that becomes far listens until a read has shown that nothing
-   * has moved, because no event tells a waiter that the queue ahead has moved.
-   */
-  #decide(): Distance | undefined {
-    this.#timer?.cancel();
-    const nowMs = this.#clock.nowMs();
-    const positions = [...this.#queued].flatMap((name) => this.#locks.get(name)?.position ?? []);
-    const distance: Distance | undefined = this.#isKeeperNear
-      ? { type: 'near', untilMs: Infinity }
-      : distanceFor(positions, this.#wakeIdleMs, nowMs);
-    this.#distance = distance;
-    if (distance === undefined) this.#wakeups.listen(false, Math.max(0, this.#lingerUntilMs - nowMs));
-    if (distance?.type === 'near') {
-      this.#wakeups.listen(true);
-      this.#timer = this.#clock.at(distance.untilMs, this.#decide.bind(this));
-    }
-    if (!this.#wakeups.isPolling) this.#polls.hurry();
-    return distance;
+    if (lock?.hasQueued !== true && this.#queued.delete(name)) this.#listening.linger();
+    if (remember && !hasLease) this.#ended.add(id, { rules, leaseMs: storedLeaseMs(durations) });
+    if (this.#queued.size === 0) this.#listening.decide();
   }
 }

@@ -7,7 +7,7 @@
  * wait and is no near keeper reads its places once a second. The process listens again as soon as it sees a queue move.
  */
 
-/** What is known of the waits of this process for one lock. */
+/** The position of this process's waits in the queue of one lock, as far as the process knows. */
 export interface QueuePosition {
   /** The lowest place of these waits: 0 for the head of the queue, and for an upgrade. */
   readonly place: number;

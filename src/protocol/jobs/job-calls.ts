@@ -86,8 +86,8 @@ export const callsOf = (job: string): Expression => filter(CALLS, isOfJob(job));
 export const CALLS_FULL = 'full';
 
 /**
- * The answer of {@link call} to a call that arrives after its `until`, if no other call has been stored since this
- * process read the number `since`. Otherwise the answer has the numbers of the last call and of the last claimed call.
+ * The answer of {@link call} to a call that arrives after its `until`, if `since` is still the number of the last call.
+ * Otherwise the answer has the numbers of the last call and of the last claimed call.
  */
 export const CALL_LATE = 'late';
 

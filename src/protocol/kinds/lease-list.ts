@@ -12,7 +12,7 @@ import {
   when,
 } from '../expressions.js';
 import type { Expression } from '../expressions.js';
-import type { Shown } from '../seats.js';
+import type { Shown } from '../kind-rules.js';
 import { extended, isExtendable, isLeaseAt, isOneOf, markedEnding } from '../stored-lease.js';
 
 /** Expressions about a field that has any number of leases. The order of the leases has no meaning. */
@@ -93,8 +93,8 @@ const isShown = (ids: readonly string[]): Expression => ({ $setIsSubset: [['$$th
 
 /**
  * The leases, with those of the given ids extended. A look may name thousands of attempts, and thousands of them may
- * have leases. So the server makes two sets once for the whole list: the ids of the leases to extend, and the ids of
- * the other leases. Each lease is then searched in the smaller set, which is empty in most cases.
+ * have leases. So for many ids the server makes two sets once for the whole list: the ids of the leases to extend, and
+ * the ids of the other leases. Each lease is then searched in the smaller set, which is empty in most cases.
  */
 const extendedOf = (at: string, ids: readonly string[]): Expression => {
   const each = (isConcerned: Expression): Expression => ({

@@ -1,7 +1,7 @@
 import { NOW, all, at, bind, indexesOf, isIn, nextToken, not, filter } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Operation } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { granted, grantedOne, keeperTold, keepersTold } from '../wake.js';
 
 /** The greatest count that `$slice` accepts. With this count, `$slice` returns all elements from a position on. */
@@ -12,8 +12,8 @@ const TAKEN_OVER = ['process', 'label', 'why'] as const;
 
 export interface AdmissionOptions {
   /**
-   * Whether leases also take over the `traceparent` of their waiters. Only an instrumented process asks for this,
-   * because it makes each update longer.
+   * Whether leases also take over the `traceparent` of their waiters, and departures put it into `wake`. Only an
+   * instrumented process asks for that, because it makes each update longer.
    */
   readonly keepsTraces?: boolean;
 }
@@ -26,55 +26,55 @@ const mostKept = (path: string): Expression => ({ $ifNull: [{ $max: path }, 0] }
  */
 const STRIDE: Expression = { $add: [mostKept('$entering.v.keeps'), 1] };
 
-const lengthened = ({ lengthenedBy }: SeatRules, field: 'leaseMs' | 'expiresAt'): Expression => {
+const lengthened = ({ lengthenedBy }: KindRules, field: 'leaseMs' | 'expiresAt'): Expression => {
   const path = `$$this.v.${field}`;
   return lengthenedBy === null ? path : { $add: [path, `$$this.v.${lengthenedBy}`] };
 };
 
 /**
- * Gives seats to the attempts that may enter now (`SeatRules.entering`), in their order. A grant keeps the expiry of
+ * Gives seats to the attempts that may enter now (`KindRules.entering`), in their order. A grant keeps the expiry of
  * the waiter: a dead waiter sends no look, so its grant ends when its place would have lapsed (E5). In an election a
  * grant lasts longer by `transitionMs`; the leader does not rely on that time.
  */
 export function admit(
-  seats: SeatRules,
+  rules: KindRules,
   requested: readonly string[],
   { keepsTraces = false }: AdmissionOptions = {},
 ): readonly Stage[] {
-  const reserves = seats.keeping === 'passed';
-  // The lease is made field by field, because `$unsetField` is not in version 1 of the Stable API, and a client may be
-  // strict about that version. A field that the waiter lacks is not in the lease.
+  const reserves = rules.keeping === 'passed';
+  // The lease is made field by field, and not with `$unsetField`: some servers refuse that operator to a client that is
+  // strict about version 1 of the Stable API. A field that the waiter lacks is not in the lease.
   const taken = [
     ...TAKEN_OVER,
     ...(keepsTraces ? ['traceparent'] : []),
     ...(reserves ? ['keeps'] : []),
-    ...seats.ownFields,
+    ...rules.ownFields,
   ].map((field): [string, Expression] => [field, `$$this.v.${field}`]);
   const leaseAt = (index: readonly Expression[]): Expression => ({
     id: '$$this.k',
     ...Object.fromEntries(taken),
-    leaseMs: lengthened(seats, 'leaseMs'),
-    expiresAt: lengthened(seats, 'expiresAt'),
+    leaseMs: lengthened(rules, 'leaseMs'),
+    expiresAt: lengthened(rules, 'expiresAt'),
     token: nextToken(...index),
     acquiredAt: NOW,
   });
-  // An attempt that this very update has queued learns of its grant from the reply to this update or to a repeat.
-  // `wake` names every other attempt that enters, even an attempt that was queued before and whose request is in this
-  // update: that request may be a late copy, whose reply no caller awaits (E2).
+  // `wake` names every attempt that enters, except those that this very update has queued: these learn of their grant
+  // from the reply. An attempt that was queued before is named although its request is in this update: that request may
+  // be a late copy, whose reply no caller awaits (E2).
   const learnsFromReply = all(isIn('$$this.k', requested), not(isIn('$$this.k', '$before.k')));
-  const fromQueue: Expression = { $slice: ['$entering', seats.enteringFromQueue] };
+  const fromQueue: Expression = { $slice: ['$entering', rules.enteringFromQueue] };
   const learning: Fields = requested.length === 0 ? {} : { learning: filter(fromQueue, learnsFromReply) };
-  const leases = seats.entersOne
+  const leases = rules.entersOne
     ? { $map: { input: '$entering', in: leaseAt([]) } }
     : inOrder(leaseAt([reserves ? { $multiply: ['$$index', '$$stride'] } : '$$index']));
   const lastToken: Expression = { $last: '$granted.token' };
   const toName =
     requested.length === 0 ? '$granted' : filter('$granted', not(isIn('$$this.id', '$learning.k')));
   return [
-    { $set: { entering: seats.entering } },
+    { $set: { entering: rules.entering } },
     {
       $set: {
-        granted: reserves && !seats.entersOne ? bind({ stride: STRIDE }, leases) : leases,
+        granted: reserves && !rules.entersOne ? bind({ stride: STRIDE }, leases) : leases,
         ...learning,
       },
     },
@@ -83,11 +83,11 @@ export function admit(
         fence: {
           $ifNull: [reserves ? { $add: [lastToken, mostKept('$granted.keeps')] } : lastToken, '$fence'],
         },
-        ...seats.occupy('$granted'),
-        queue: seats.mayOvertake
+        ...rules.occupy('$granted'),
+        queue: rules.mayOvertake
           ? filter('$queue', not(isIn('$$this.k', '$granted.id')))
-          : { $slice: ['$queue', seats.enteringFromQueue, EVERYTHING] },
-        wake: seats.entersOne ? grantedOne(toName) : granted(toName),
+          : { $slice: ['$queue', rules.enteringFromQueue, EVERYTHING] },
+        wake: rules.entersOne ? grantedOne(toName) : granted(toName),
       },
     },
   ];
@@ -110,14 +110,14 @@ const inOrder = (lease: Expression): Expression => ({
  * request that comes after its not-after names nobody. The process of a request is not named, because it knows of its
  * request. The process of an upgrade is named if it keeps a read, and it learns of that word from the reply.
  */
-export function tellKeepers(seats: SeatRules, operation: Operation): readonly Stage[] {
-  if (seats.keeping === 'never') return [];
-  const told = seats.entersOne ? keeperTold : keepersTold;
+export function tellKeepers(rules: KindRules, operation: Operation): readonly Stage[] {
+  if (rules.keeping === 'never') return [];
+  const told = rules.entersOne ? keeperTold : keepersTold;
   if ('request' in operation) {
     const { id, process, notAfter } = operation.request;
-    const hasToWait = all(not(seats.isHeldBy(id)), { $lte: [NOW, notAfter] });
-    return [{ $set: { wake: told(seats.leases, hasToWait, process) } }];
+    const hasToWait = all(not(rules.isHeldBy(id)), { $lte: [NOW, notAfter] });
+    return [{ $set: { wake: told(rules.leases, hasToWait, process) } }];
   }
-  const hasToWait = operation.type === 'exchange' ? seats.hasToWait(operation) : null;
-  return hasToWait === null ? [] : [{ $set: { wake: told(seats.leases, hasToWait) } }];
+  const hasToWait = operation.type === 'exchange' ? rules.hasToWait(operation) : null;
+  return hasToWait === null ? [] : [{ $set: { wake: told(rules.leases, hasToWait) } }];
 }

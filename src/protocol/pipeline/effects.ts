@@ -18,40 +18,40 @@ import {
 } from '../expressions.js';
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Operation, RaiseFence, Request } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { isOneOf } from '../stored-lease.js';
-import { holdersTold, departed, looked } from '../wake.js';
+import { holdersTold, departed, looked, traced } from '../wake.js';
 import { recordRevocation } from './revocation.js';
 
 /** The changes of one operation to the state of a transition. The admission of waiters follows. */
-export function operate(seats: SeatRules, operation: Operation): readonly Stage[] {
+export function operate(rules: KindRules, operation: Operation): readonly Stage[] {
   switch (operation.type) {
     case 'enqueue':
-      return enqueue(seats, operation.request, []);
+      return enqueue(rules, operation.request, []);
     case 'try': {
       // A try is queued only if the queue is empty and a seat is free. So the admission that follows always admits the
       // try, and the try overtakes no waiter (L3).
       const { request } = operation;
-      return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);
+      return enqueue(rules, request, [equal('$queue', []), rules.hasRoomFor(request)]);
     }
     case 'cancel':
       return [{ $set: { queue: queueWithout(operation.id) } }];
     case 'leave':
-      return [{ $set: leave(seats, operation.id) }];
+      return [{ $set: leave(rules, operation.id) }];
     case 'extend':
-      return [{ $set: extend(seats, operation.ids, operation.nonce) }];
+      return [{ $set: extend(rules, operation.ids, operation.nonce) }];
     case 'ask': {
       const { ids, why } = operation;
-      const asked = { ...seats.markEnding(ids, why), wake: tell(seats, ids) };
-      return [...recordRevocation(seats, operation, false), { $set: asked }];
+      const asked = { ...rules.markEnding(ids, why), wake: tell(rules, ids) };
+      return [...recordRevocation(rules, operation, false), { $set: asked }];
     }
     case 'evict': {
       const { ids } = operation;
-      const emptied = { ...seats.evict(ids), wake: tell(seats, ids) };
-      return [...recordRevocation(seats, operation, true), { $set: emptied }];
+      const emptied = { ...rules.evict(ids), wake: tell(rules, ids) };
+      return [...recordRevocation(rules, operation, true), { $set: emptied }];
     }
     case 'raiseFence':
-      return [{ $set: raiseFence(seats, operation) }];
+      return [{ $set: raiseFence(rules, operation) }];
     case 'exchange':
     case 'resize':
     case 'handOver':
@@ -59,7 +59,7 @@ export function operate(seats: SeatRules, operation: Operation): readonly Stage[
     case 'claimWithoutTerm':
     case 'conclude':
     case 'call':
-      return seats.own(operation);
+      return rules.own(operation);
   }
 }
 
@@ -77,38 +77,38 @@ const queueWithout = (id: string): Expression =>
  * the id has a lease or a place already, the request comes after its not-after, the lock is full, or a condition of
  * the kind of lock or one of `conditions` is not met.
  */
-function enqueue(seats: SeatRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
+function enqueue(rules: KindRules, request: Request, conditions: readonly Expression[]): readonly Stage[] {
   const { id, notAfter, maxMembers } = request;
-  const members: Expression = { $add: [{ $size: '$queue' }, seats.count] };
+  const members: Expression = { $add: [{ $size: '$queue' }, rules.count] };
   const isAccepted = all(
     '$ok',
-    not(any(seats.isHeldBy(id), isQueued(id))),
+    not(any(rules.isHeldBy(id), isQueued(id))),
     { $lte: [NOW, notAfter] },
     { $lt: [members, maxMembers] },
-    ...seats.conditions(request),
+    ...rules.conditions(request),
   );
   const queueIf = (condition: Expression): Stage => ({
     $set: {
       queue: when(
         all(condition, ...conditions),
-        { $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] },
+        { $concatArrays: ['$queue', [{ k: id, v: waiterOf(rules, request) }]] },
         '$queue',
       ),
     },
   });
-  const before = seats.beforeQueued(request);
+  const before = rules.beforeQueued(request);
   if (before.length === 0) return [queueIf(isAccepted)];
   return [{ $set: { isAccepted } }, ...before, queueIf('$isAccepted')];
 }
 
-function waiterOf(seats: SeatRules, request: Request): Fields {
+function waiterOf(rules: KindRules, request: Request): Fields {
   const { process, leaseMs, label, why, traceparent, keeps } = request;
   return {
     process,
     leaseMs,
     since: NOW,
     expiresAt: { $add: [NOW, leaseMs] },
-    ...seats.requestFields(request),
+    ...rules.requestFields(request),
     ...(label === undefined ? {} : { label: literal(label) }),
     ...(why === undefined ? {} : { why: literal(why) }),
     ...(traceparent === undefined ? {} : { traceparent: literal(traceparent) }),
@@ -121,20 +121,29 @@ function waiterOf(seats: SeatRules, request: Request): Fields {
  * also makes the first copy of a leave a real write, even if nothing is removed: an isolated old primary acknowledges
  * an update that changes nothing.
  */
-const leave = (seats: SeatRules, id: string): Fields => ({
-  ...seats.vacate(id),
+const leave = (rules: KindRules, id: string): Fields => ({
+  ...rules.vacate(id),
   queue: queueWithout(id),
-  wake: departed(id, seats.tokenOf(id)),
+  wake: departed(id, rules.tokenOf(id)),
 });
 
-/** Extends leases, and places in the queue. An attempt that has neither a lease nor a place gets none. */
-function extend(seats: SeatRules, ids: readonly string[], nonce: string): Fields {
+/**
+ * Precedes an operation that may hand over a seat: puts the trace context of its lease into `wake`, for the waiter that
+ * enters by the same operation or a later one of the update. If nobody enters, no waiter reads it.
+ */
+export const traceDeparture = (rules: KindRules, operation: Operation): readonly Stage[] =>
+  operation.type === 'leave' || operation.type === 'handOver'
+    ? [{ $set: { wake: traced(filter(rules.leases, equal('$$this.id', idText(operation.id)))) } }]
+    : [];
+
+/** Extends leases, and places in the queue. An attempt that has neither a lease nor a place gets neither. */
+function extend(rules: KindRules, ids: readonly string[], nonce: string): Fields {
   const [id, ...others] = ids;
   const queue =
     id !== undefined && others.length === 0
       ? { $map: { input: '$queue', in: when(equal('$$this.k', idText(id)), EXTENDED, '$$this') } }
       : queueWithExtended(ids);
-  return { ...seats.extend(ids), queue, wake: looked(nonce) };
+  return { ...rules.extend(ids), queue, wake: looked(nonce) };
 }
 
 const EXTENDED: Expression = merge('$$this', {
@@ -160,11 +169,11 @@ const queueWithExtended = (ids: readonly string[]): Expression =>
     },
   );
 
-/** Raises the fence if this attempt has a lease. The reply shows the lease and the fence, and so the effect. */
-const raiseFence = (seats: SeatRules, { id, token, nonce }: RaiseFence): Fields => ({
-  fence: when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
+/** Raises the fence if this attempt has a lease. The reply shows the lease and the fence. */
+const raiseFence = (rules: KindRules, { id, token, nonce }: RaiseFence): Fields => ({
+  fence: when(rules.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence'),
   wake: looked(nonce),
 });
 
-const tell = (seats: SeatRules, ids: readonly string[]): Expression =>
-  holdersTold(seats.leases, isOneOf('$$this', ids));
+const tell = (rules: KindRules, ids: readonly string[]): Expression =>
+  holdersTold(rules.leases, isOneOf('$$this', ids));

@@ -1,7 +1,7 @@
 import { bind, literal, merge } from '../expressions.js';
 import type { Fields, Stage } from '../expressions.js';
 import type { Request } from '../operation.js';
-import type { SeatRules, StoredFields } from '../seats.js';
+import type { KindRules, StoredFields } from '../kind-rules.js';
 import { entered, vacantFields } from './fast-path.js';
 import type { Entering } from './fast-path.js';
 
@@ -42,14 +42,14 @@ export const haveSameTerms = (one: Request, other: Request): boolean =>
  * @param requests - All with the same terms, each for another lock.
  */
 export function enteringTogether(
-  seats: SeatRules,
+  rules: KindRules,
   requests: readonly [NamedEntering, ...NamedEntering[]],
 ): readonly Stage[] {
   const names = requests.map(({ name }) => name);
   const owns = requests.map(({ operation: { request } }) => ownFieldsOf(request));
   const own = { $arrayElemAt: [literal(owns), { $indexOfArray: [literal(names), '$_id'] }] };
   const [{ operation }] = requests;
-  const result = entered(seats, operation.request, {
+  const result = entered(rules, operation.request, {
     notAfter: '$$own.notAfter',
     lease: (terms) => merge('$$own.lease', terms),
   });
@@ -74,8 +74,8 @@ const PURGE_AT_ONCE = new Date(0);
  * follows lets the request of `operation` enter. The upsert costs the server less than a stage that creates the
  * document.
  */
-export const vacantDocument = (seats: SeatRules, operation: Entering): StoredFields => ({
-  ...vacantFields(seats, operation),
+export const vacantDocument = (rules: KindRules, operation: Entering): StoredFields => ({
+  ...vacantFields(rules, operation),
   fence: 0n,
   queue: {},
   purgeAt: PURGE_AT_ONCE,

@@ -2,7 +2,7 @@ import { NOW, STORED_WAITERS, all, any, equal, isLive, merge, filter, when } fro
 import type { Expression, Fields, Stage } from '../expressions.js';
 import type { Lease } from '../lock-document.js';
 import { REVOKED_PROJECTION, isLease } from '../replies/reply.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { isOneOf } from '../stored-lease.js';
 import { purgeAfter } from './purging.js';
 import { isWellFormed } from './verdict.js';
@@ -19,7 +19,7 @@ import { isWellFormed } from './verdict.js';
  * @param leaseMs - The longest lease that the requests of `ids` asked for.
  */
 export function extension(
-  kinds: readonly SeatRules[],
+  kinds: readonly KindRules[],
   ids: readonly string[],
   leaseMs: number,
   retentionMs: number,
@@ -29,7 +29,7 @@ export function extension(
     purgeAt: purgeAfter(leaseMs + retentionMs, '$purgeAt', '$fence'),
   };
   const extended = kinds.reduce<Expression>(
-    (otherwise, seats) => when(isWellFormed(seats), merge('$$ROOT', seats.extend(ids), common), otherwise),
+    (otherwise, rules) => when(isWellFormed(rules), merge('$$ROOT', rules.extend(ids), common), otherwise),
     '$$ROOT',
   );
   return [{ $replaceWith: extended }];
@@ -54,8 +54,8 @@ export function readLeases(document: Readonly<Record<string, unknown>>): LeasesR
     othersWait?: boolean;
     revoked?: unknown;
   };
-  const mine = leases.filter(isLease);
-  return { name: _id, nowMs: now.getTime(), leases: mine, othersWait: othersWait === true, revoked };
+  const wellFormed = leases.filter(isLease);
+  return { name: _id, nowMs: now.getTime(), leases: wellFormed, othersWait: othersWait === true, revoked };
 }
 
 /**
@@ -75,7 +75,7 @@ const fieldsRead: Expression = Object.fromEntries(FIELDS_READ.map((field) => [fi
  * @param ids - Show these leases only; `undefined`: all leases of the process.
  */
 export const leasesProjection = (
-  kinds: readonly SeatRules[],
+  kinds: readonly KindRules[],
   process: string,
   ids?: readonly string[],
 ): Fields => ({
@@ -84,7 +84,7 @@ export const leasesProjection = (
   leases: {
     $map: {
       input: filter(
-        { $concatArrays: kinds.map((seats) => seats.stored) },
+        { $concatArrays: kinds.map((rules) => rules.stored) },
         all(
           equal('$$this.process', process),
           isLive('$$this.expiresAt'),
@@ -101,7 +101,7 @@ export const leasesProjection = (
  * waiter, or the condition `endsKeeping` of the kind forbids to keep seats.
  */
 export const keptLeasesProjection = (
-  kinds: readonly SeatRules[],
+  kinds: readonly KindRules[],
   process: string,
   ids?: readonly string[],
 ): Fields => ({

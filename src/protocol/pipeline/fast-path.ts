@@ -19,14 +19,15 @@ import type { Lease } from '../lock-document.js';
 import type { Operation, Request } from '../operation.js';
 import { LEAVE_PROJECTION, isLease, timeOf } from '../replies/reply.js';
 import type { Reply } from '../replies/reply.js';
-import type { SeatRules, StoredFields } from '../seats.js';
+import type { KindRules, StoredFields } from '../kind-rules.js';
 import { purgeAfter } from './purging.js';
 import { departedUnread, onlyDeparted, readWake } from '../wake.js';
 
 /**
  * The fast path of an operation on a lock that no other process uses: enter a vacant lock with an empty queue, or leave
- * a lock that has no other holder and no waiter. It does exactly what the transition would do, or it leaves a stored
- * document as it is. If nothing shows that it was applied, the process sends the transition.
+ * a lock that has no other holder and no waiter. It changes a stored document as the transition would, or leaves it as
+ * it is. Only the trace context that a leave of an instrumented provider puts into `wake` is left out, because no
+ * waiter reads it. If nothing shows that the fast path was applied, the process sends the transition.
  *
  * The cost of a pipeline follows from the number of its expressions: 0.5 to 1 µs each, most of it for parsing. A fast
  * path has a quarter of the expressions. On one member, an acquire of a free lock by a transition took 1.5 times as
@@ -51,8 +52,8 @@ export interface FastPath {
    * Call this method only for the first copy of an operation, because a read shows the effect of an earlier copy in the
    * same way.
    */
-  readLater(document: StoredFields): FastPathAnswer | undefined;
-  readonly seats: SeatRules;
+  answerFromRead(document: StoredFields): FastPathAnswer | undefined;
+  readonly rules: KindRules;
   /** The operation of this fast path. A group may send several leaves as one update, and several requests as one. */
   readonly operation: Entering | Leaving;
 }
@@ -73,20 +74,20 @@ export interface FastPathAnswer {
  * @param creates - Whether to create the document if there is none. An update that creates none has fewer expressions.
  */
 export function fastPath(
-  seats: SeatRules,
+  rules: KindRules,
   operation: Operation,
   { creates = false }: { readonly creates?: boolean } = {},
 ): FastPath | undefined {
-  if (operation.type === 'leave') return leaveOf(seats, operation);
+  if (operation.type === 'leave') return leaveOf(rules, operation);
   if (operation.type !== 'enqueue' && operation.type !== 'try') return undefined;
-  return enterOf(seats, operation, creates);
+  return enterOf(rules, operation, creates);
 }
 
 /** The fields of a vacant lock that this operation creates, without `fence`, `queue` and `purgeAt`. */
-export const vacantFields = (seats: SeatRules, operation: Entering): Fields => ({
-  kind: seats.kind,
+export const vacantFields = (rules: KindRules, operation: Entering): Fields => ({
+  kind: rules.kind,
   v: DOCUMENT_VERSION,
-  ...seats.vacant([operation]),
+  ...rules.vacant([operation]),
   wake: '',
 });
 
@@ -94,9 +95,9 @@ export const vacantFields = (seats: SeatRules, operation: Entering): Fields => (
  * Turns the document that an upsert has just created into a vacant lock. The lock is well-formed even if the next stage
  * grants nothing.
  */
-function created(seats: SeatRules, operation: Entering): Stage {
+function created(rules: KindRules, operation: Entering): Stage {
   const vacant = merge('$$ROOT', {
-    ...vacantFields(seats, operation),
+    ...vacantFields(rules, operation),
     fence: { $toLong: 0 },
     queue: literal({}),
     // The next stage sets a later `purgeAt` if it grants the lock. If it grants nothing, the document may be purged at
@@ -111,10 +112,10 @@ function created(seats: SeatRules, operation: Entering): Stage {
  * `own` match.
  */
 const isUncontended = (
-  seats: SeatRules,
+  rules: KindRules,
   own: readonly (readonly [Expression, Expression])[] = [],
 ): readonly Expression[] => [
-  match([['$kind', seats.kind], ['$queue', literal({})], ...SHAPE_BESIDE_QUEUE, ...own]),
+  match([['$kind', rules.kind], ['$queue', literal({})], ...SHAPE_BESIDE_QUEUE, ...own]),
   ...FENCE_IN_RANGE,
 ];
 
@@ -137,54 +138,54 @@ const ownOf = ({ id, label, why, traceparent, notAfter }: Request): Own => ({
 });
 
 /** The document after the request: with the lease if the request could enter, else as it was. */
-export function entered(seats: SeatRules, request: Request, own: Own = ownOf(request)): Expression {
+export function entered(rules: KindRules, request: Request, own: Own = ownOf(request)): Expression {
   const { process, keeps, retentionMs } = request;
-  const addedMs = seats.lengthenedBy === null ? 0 : (request[seats.lengthenedBy] ?? 0);
+  const addedMs = rules.lengthenedBy === null ? 0 : (request[rules.lengthenedBy] ?? 0);
   const leaseMs = request.leaseMs + addedMs;
   const lease = own.lease({
     process,
     leaseMs,
     expiresAt: { $add: [NOW, leaseMs] },
     ...(keeps === undefined ? {} : { keeps }),
-    ...seats.requestFields(request),
+    ...rules.requestFields(request),
     token: '$$token',
     acquiredAt: NOW,
   });
-  const reserved = seats.keeping === 'passed' ? keeps : undefined;
+  const reserved = rules.keeping === 'passed' ? keeps : undefined;
   const fence: Expression = reserved === undefined ? '$$token' : { $add: ['$$token', reserved] };
   const taken = merge('$$ROOT', {
     fence,
-    ...seats.uncontended.taken(lease, request),
+    ...rules.uncontended.taken(lease, request),
     wake: '',
     purgeAt: purgeAfter(request.leaseMs + retentionMs, '$purgeAt', fence),
   });
   const condition = all(
-    ...isUncontended(seats, seats.uncontended.vacant),
+    ...isUncontended(rules, rules.uncontended.vacant),
     { $lte: [NOW, own.notAfter] },
-    ...seats.uncontended.conditions(request),
+    ...rules.uncontended.conditions(request),
   );
   return when(condition, bind({ token: nextToken() }, taken), '$$ROOT');
 }
 
-function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastPath {
+function enterOf(rules: KindRules, operation: Entering, creates: boolean): FastPath {
   const { request } = operation;
   const { id } = request;
   return {
-    // A getter, because a group of requests needs no pipeline of each request: `enteringTogether` makes one for all.
+    // A getter, because requests that share an update need no pipelines of their own: `enteringTogether` makes one.
     get pipeline() {
-      const entering = { $replaceWith: entered(seats, request) };
-      return creates ? [created(seats, operation), entering] : [entering];
+      const entering = { $replaceWith: entered(rules, request) };
+      return creates ? [created(rules, operation), entering] : [entering];
     },
-    fields: { _id: 0, now: NOW, fence: 1, ...seats.uncontended.fields },
+    fields: { _id: 0, now: NOW, fence: 1, ...rules.uncontended.fields },
     upsert: creates,
     // The lease counts only if this very update granted it. An isolated old primary may show the effect of an earlier
     // update.
     read: (document) =>
-      readTaken(seats, document, (own, nowMs) => own.id === id && own.acquiredAt.getTime() === nowMs),
+      readTaken(rules, document, (own, nowMs) => own.id === id && own.acquiredAt.getTime() === nowMs),
     counted: undefined,
-    readLater: (document) =>
-      readTaken(seats, document, (own, nowMs) => own.id === id && own.expiresAt.getTime() > nowMs),
-    seats,
+    answerFromRead: (document) =>
+      readTaken(rules, document, (own, nowMs) => own.id === id && own.expiresAt.getTime() > nowMs),
+    rules,
     operation,
   };
 }
@@ -195,29 +196,29 @@ function enterOf(seats: SeatRules, operation: Entering, creates: boolean): FastP
  * and attempts that came later are not counted.
  */
 function readTaken(
-  seats: SeatRules,
+  rules: KindRules,
   document: StoredFields,
   isTaken: (lease: Lease, nowMs: number) => boolean,
 ): FastPathAnswer | undefined {
   const { now, fence, limit } = document;
-  const [lease, ...others] = seats.leasesIn(document);
+  const [lease, ...others] = rules.leasesIn(document);
   if (!isLease(lease) || others.length > 0 || !(now instanceof Date) || !isTaken(lease, now.getTime())) {
     return undefined;
   }
   const reply: Reply = {
     nowMs: now.getTime(),
-    kind: seats.kind,
+    kind: rules.kind,
     isWellFormed: true,
     fence: Number(fence),
     wake: [],
     leases: [lease],
-    seated: 1,
+    leaseCount: 1,
     limit: typeof limit === 'number' ? limit : undefined,
     places: [],
     waiters: 0,
     ownWaiters: 0,
     isWriterWaiting: false,
-    earliestMs: lease.expiresAt.getTime(),
+    earliestExpiryMs: lease.expiresAt.getTime(),
   };
   return { wake: [], reply, nowMs: reply.nowMs };
 }
@@ -226,19 +227,19 @@ function readTaken(
  * The pipeline that removes the only lease of a lock without waiters, if one of these attempts has that lease. One
  * pipeline serves many documents of one kind, so that the server parses it only once.
  */
-export function leaving(seats: SeatRules, ids: readonly string[]): readonly Stage[] {
-  const { uncontended } = seats;
+export function leaving(rules: KindRules, ids: readonly string[]): readonly Stage[] {
+  const { uncontended } = rules;
   const condition = all(
-    ...isUncontended(seats),
+    ...isUncontended(rules),
     uncontended.heldByOneOf(ids.map(idText)),
-    seats.wellFormed,
+    rules.wellFormed,
     isLive(uncontended.expiresAt),
   );
   const wake = onlyDeparted(uncontended.id, uncontended.token);
   return [{ $replaceWith: when(condition, merge('$$ROOT', { ...uncontended.vacated, wake }), '$$ROOT') }];
 }
 
-function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
+function leaveOf(rules: KindRules, operation: Leaving): FastPath {
   const { id } = operation;
   // `read` cannot tell this copy of the leave from an earlier copy, which writes the same word. So a repeat does not
   // use the fast path: the process sends the whole transition.
@@ -248,16 +249,16 @@ function leaveOf(seats: SeatRules, operation: Leaving): FastPath {
     return isLeft ? { wake, reply: null, nowMs: timeOf(document) } : undefined;
   };
   return {
-    // A getter, because a group of leaves needs no pipeline of each leave: `leaving` makes one for all.
+    // A getter, because leaves that share an update need no pipelines of their own: `leaving` makes one.
     get pipeline() {
-      return leaving(seats, [id]);
+      return leaving(rules, [id]);
     },
     fields: LEAVE_PROJECTION,
     upsert: false,
     read,
     counted: { wake: [departedUnread(id)], reply: null, nowMs: undefined },
-    readLater: read,
-    seats,
+    answerFromRead: read,
+    rules,
     operation,
   };
 }

@@ -1,5 +1,5 @@
 import type { Fields } from '../expressions.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { isKeeperTold } from '../wake.js';
 import { keptLeasesProjection, readLeases } from './extension.js';
 import type { LeasesRead } from './extension.js';
@@ -8,7 +8,7 @@ import type { LeasesRead } from './extension.js';
  * The projection of the reads by which a keeper learns whether others wait (`KeeperWatch`). The projection also
  * searches `wake`, because a try that fails leaves no waiter, only a word in `wake` until the next update.
  */
-export const keeperProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
+export const keeperProjection = (kinds: readonly KindRules[], process: string): Fields => ({
   ...keptLeasesProjection(kinds, process),
   isTold: isKeeperTold(process),
 });

@@ -19,7 +19,7 @@ import type { Expression, Stage } from '../expressions.js';
 import { hasWellFormedJobs } from '../jobs/job-claims.js';
 import { LOCK_KINDS } from '../lock-document.js';
 import type { Operation } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 
 const SEAT_FIELDS = ['holder', 'readers', 'writer', 'writerWaiting', 'holders', 'limit'] as const;
 
@@ -67,14 +67,14 @@ const hasExpired: Expression = all(hasType('$$this.expiresAt', 'date'), not(isLi
 const isIdle: Expression = equal(filter(MEMBERS, not(hasExpired)), []);
 
 /** Turns an idle lock of another kind into a vacant one of this kind. The fence stays, so tokens go on rising (S3). */
-export function takeOverKind(seats: SeatRules, operations: readonly Operation[]): Stage {
-  const otherKinds = LOCK_KINDS.filter((kind) => kind !== seats.kind);
+export function takeOverKind(rules: KindRules, operations: readonly Operation[]): Stage {
+  const otherKinds = LOCK_KINDS.filter((kind) => kind !== rules.kind);
   const withoutSeats = {
     $arrayToObject: filter({ $objectToArray: '$$ROOT' }, not(isIn('$$this.k', SEAT_FIELDS))),
   };
   const takenOver = merge(withoutSeats, {
-    kind: seats.kind,
-    ...seats.vacant(operations),
+    kind: rules.kind,
+    ...rules.vacant(operations),
     queue: EMPTY_OBJECT,
   });
   const mayTakeOver = all(isIn('$kind', otherKinds), isShapedLikeALock, isIdle);

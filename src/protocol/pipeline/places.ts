@@ -1,7 +1,7 @@
 import { NOW, all, any, bind, equal, filter, not, typeOf } from '../expressions.js';
 import type { Expression } from '../expressions.js';
 import { MAX_KEEPS, MAX_LEASE_MS, MIN_LEASE_MS } from '../lock-document.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 
 /**
  * Binds lists for `body`: `$$places`, their values `$$waiters`, and the expiries (`$$expiries`) and lease lengths
@@ -30,23 +30,23 @@ export const MAY_HAVE_EXPIRED: Expression = { $lte: [{ $min: '$$expiries' }, NOW
  * Conditions that are all true exactly if every waiter has the fields with which transitions compute. Whatever is
  * stored, they raise no error.
  */
-export const areWaiters = (seats: SeatRules): readonly Expression[] => [
+export const areWaiters = (rules: KindRules): readonly Expression[] => [
   // The least value of an empty queue is null.
   { $gte: [{ $ifNull: [{ $min: '$$leasesMs' }, MIN_LEASE_MS] }, MIN_LEASE_MS] },
   { $lte: [{ $max: '$$leasesMs' }, MAX_LEASE_MS] },
-  equal(filter('$$waiters', any(...isNoWaiter(seats))), []),
+  equal(filter('$$waiters', any(...isNoWaiter(rules))), []),
 ];
 
 /**
  * Conditions on the value `$$this`. At least one of them is true exactly if the value is no waiter. The range of
  * `leaseMs` is not among them: `areWaiters` checks it on the list.
  */
-const isNoWaiter = (seats: SeatRules): readonly Expression[] => [
+const isNoWaiter = (rules: KindRules): readonly Expression[] => [
   { $ne: [typeOf('$$this.process'), 'string'] },
   { $ne: [typeOf('$$this.expiresAt'), 'date'] },
   { $ne: [typeOf('$$this.leaseMs'), 'int'] },
-  ...(seats.keeping === 'passed' ? [IS_NO_RESERVE] : []),
-  ...seats.isWaiter.map(not),
+  ...(rules.keeping === 'passed' ? [IS_NO_RESERVE] : []),
+  ...rules.isWaiter.map(not),
 ];
 
 /** Whether `keeps` is present and is no integer in range. Tokens are computed with `keeps`. */

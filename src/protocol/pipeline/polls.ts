@@ -1,6 +1,6 @@
 import { STORED_WAITERS, bind, equal, filter } from '../expressions.js';
 import type { Fields } from '../expressions.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { leasesProjection, readLeases } from './extension.js';
 import type { LeasesRead } from './extension.js';
 
@@ -15,13 +15,16 @@ export interface Poll extends LeasesRead {
 }
 
 /**
- * The two fields that make the mark of a lock. To read them costs the server half as much as a poll (`pollProjection`),
- * measured with a hundred waiters.
+ * The two fields that make the mark of a lock (`readMark`). Reading them costs the server half as much as a poll
+ * (`pollProjection`), measured with a hundred waiters.
  */
 export const MARK_PROJECTION: Fields = { fence: 1, limit: 1 };
 
-/** The projection of a poll. It also shows which attempts of this process wait, and the place of the first of them. */
-export const pollProjection = (kinds: readonly SeatRules[], process: string): Fields => ({
+/**
+ * The projection of a poll. Beside the live leases of this process, it shows which of its attempts wait, and the place
+ * of the first of them.
+ */
+export const pollProjection = (kinds: readonly KindRules[], process: string): Fields => ({
   ...leasesProjection(kinds, process),
   ...MARK_PROJECTION,
   queue: bind(

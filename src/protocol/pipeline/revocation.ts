@@ -1,7 +1,7 @@
 import { NOW, all, bind, equal, hasType, literal, match, filter, typeOf, when } from '../expressions.js';
 import type { Expression, Stage } from '../expressions.js';
 import type { Revocation, Revoking } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { firstTokenAt, isOneOf } from '../stored-lease.js';
 
 /**
@@ -47,7 +47,7 @@ const IS_CURRENT: Expression = all(
 
 /** Records the revocation of these leases, if it has a `by`. Later stages mark or evict the leases. */
 export function recordRevocation(
-  seats: SeatRules,
+  rules: KindRules,
   { ids, by, why }: Revoking,
   forced: boolean,
 ): readonly Stage[] {
@@ -69,7 +69,7 @@ export function recordRevocation(
   // A polite revocation records no lease that is ending already: the first record of that lease counts.
   const isVictim = forced ? isAsked : all(isAsked, { $ne: ['$$this.ending', true] });
   return [
-    { $set: { victims: filter(seats.leases, isVictim) } },
+    { $set: { victims: filter(rules.leases, isVictim) } },
     { $set: { 'was.revoked': when(equal('$victims', []), '$was.revoked', recorded) } },
   ];
 }

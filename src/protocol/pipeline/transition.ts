@@ -5,10 +5,10 @@ import { IS_NEW, STORED_WAITERS, any, filter, isLive, merge, when } from '../exp
 import type { Fields, Stage } from '../expressions.js';
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Operation } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { admit, tellKeepers } from './admission.js';
 import type { AdmissionOptions } from './admission.js';
-import { operate } from './effects.js';
+import { operate, traceDeparture } from './effects.js';
 import { takeOverKind } from './kind-takeover.js';
 import { MAY_HAVE_EXPIRED, withPlaces } from './places.js';
 import { purgeAfter } from './purging.js';
@@ -29,22 +29,23 @@ import { isWellFormedWithPlaces } from './verdict.js';
  *   has no takeover, because the expressions of a takeover would make every transition more expensive.
  */
 export function transition(
-  seats: SeatRules,
+  rules: KindRules,
   operations: readonly Operation[],
   { takingOver = false, ...admitted }: { readonly takingOver?: boolean } & AdmissionOptions = {},
 ): readonly Stage[] {
   const requested = operations.flatMap((operation) => ('request' in operation ? [operation.request.id] : []));
-  const admission = admit(seats, requested, admitted);
+  const admission = admit(rules, requested, admitted);
   return [
-    ...(takingOver ? [takeOverKind(seats, operations)] : []),
-    ...expire(seats, operations),
+    ...(takingOver ? [takeOverKind(rules, operations)] : []),
+    ...expire(rules, operations),
     ...(operations.length === 0 ? admission : []),
     ...operations.flatMap((operation) => [
-      ...operate(seats, operation),
+      ...(admitted.keepsTraces === true ? traceDeparture(rules, operation) : []),
+      ...operate(rules, operation),
       ...admission,
-      ...tellKeepers(seats, operation),
+      ...tellKeepers(rules, operation),
     ]),
-    publish(seats, operations),
+    publish(rules, operations),
   ];
 }
 
@@ -52,12 +53,12 @@ export const mayCreate = (operations: readonly Operation[]): boolean =>
   operations.some(({ type }) => type === 'enqueue' || type === 'try' || type === 'claimWithoutTerm');
 
 /** Makes the state out of the document, and drops every expired lease and waiter. */
-function expire(seats: SeatRules, operations: readonly Operation[]): readonly Stage[] {
+function expire(rules: KindRules, operations: readonly Operation[]): readonly Stage[] {
   const mayBeNew = mayCreate(operations);
   const taken: Fields = {
     was: '$$ROOT',
     before: '$$places',
-    isWellFormed: isWellFormedWithPlaces(seats),
+    isWellFormed: isWellFormedWithPlaces(rules),
     mayHaveExpired: MAY_HAVE_EXPIRED,
     ...(mayBeNew ? { new: IS_NEW } : {}),
   };
@@ -67,7 +68,7 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
       $set: {
         ok: mayBeNew ? any('$isWellFormed', '$new') : '$isWellFormed',
         fence: when('$isWellFormed', '$was.fence', { $toLong: 0 }),
-        ...liveSeats(seats, operations),
+        ...liveSeats(rules, operations),
         before: when('$isWellFormed', '$before', []),
         wake: '',
       },
@@ -80,9 +81,9 @@ function expire(seats: SeatRules, operations: readonly Operation[]): readonly St
  * The seat fields with the live leases. A document that is corrupt or of another kind counts as vacant, because no
  * stage could rely on its types.
  */
-function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
-  const vacant = seats.vacant(operations);
-  const live = Object.entries(seats.live);
+function liveSeats(rules: KindRules, operations: readonly Operation[]): Fields {
+  const vacant = rules.vacant(operations);
+  const live = Object.entries(rules.live);
   return Object.fromEntries(
     live.map(([field, value]) => [field, when('$isWellFormed', value, vacant[field] ?? null)]),
   );
@@ -93,17 +94,17 @@ function liveSeats(seats: SeatRules, operations: readonly Operation[]): Fields {
  * covers the requests, extensions and claims without a term among these operations. The stored value covers the leases
  * and waiters that were there before.
  */
-function publish(seats: SeatRules, operations: readonly Operation[]): Stage {
+function publish(rules: KindRules, operations: readonly Operation[]): Stage {
   const lifetimesMs = operations.flatMap(lifetimeMs);
   const purgeAt: Fields =
     lifetimesMs.length === 0
       ? {}
       : { purgeAt: purgeAfter(Math.max(...lifetimesMs), '$was.purgeAt', '$fence') };
   const published = merge('$was', {
-    ...(mayCreate(operations) ? { kind: seats.kind, v: DOCUMENT_VERSION } : {}),
+    ...(mayCreate(operations) ? { kind: rules.kind, v: DOCUMENT_VERSION } : {}),
     fence: '$fence',
-    ...Object.fromEntries(Object.keys(seats.live).map((field) => [field, `$${field}`])),
-    ...seats.derived,
+    ...Object.fromEntries(Object.keys(rules.live).map((field) => [field, `$${field}`])),
+    ...rules.derived,
     queue: { $arrayToObject: '$queue' },
     wake: '$wake',
     ...purgeAt,

@@ -2,33 +2,33 @@ import { COMMON_SHAPE, FENCE_IN_RANGE, NOW, all, any, equal, match, not } from '
 import type { Expression, Fields } from '../expressions.js';
 import type { Operation } from '../operation.js';
 import type { Reply } from '../replies/reply.js';
-import type { SeatRules, StoredFields } from '../seats.js';
+import type { KindRules, StoredFields } from '../kind-rules.js';
 import { areWaiters, withPlaces } from './places.js';
 
 /**
  * Whether the stored document is well-formed for this kind of lock. Whatever is stored, this expression raises no
  * error. A document that is well-formed for no kind is corrupt.
  */
-export const isWellFormed = (seats: SeatRules): Expression =>
-  all(...isWellFormedBeside(seats), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(seats))));
+export const isWellFormed = (rules: KindRules): Expression =>
+  all(...isWellFormedBeside(rules), withPlaces({ $objectToArray: '$queue' }, all(...areWaiters(rules))));
 
 /** Like `isWellFormed`, but for the body of a `withPlaces`, whose variables the conditions on waiters use. */
-export const isWellFormedWithPlaces = (seats: SeatRules): Expression =>
-  all(...isWellFormedBeside(seats), ...areWaiters(seats));
+export const isWellFormedWithPlaces = (rules: KindRules): Expression =>
+  all(...isWellFormedBeside(rules), ...areWaiters(rules));
 
 /**
  * All conditions except those on waiters. `isWellFormed` puts these first, because the conditions on waiters need
  * `$objectToArray`, which fails if the queue is no object.
  */
-const isWellFormedBeside = (seats: SeatRules): readonly Expression[] => [
-  match([['$kind', seats.kind], ...COMMON_SHAPE]),
+const isWellFormedBeside = (rules: KindRules): readonly Expression[] => [
+  match([['$kind', rules.kind], ...COMMON_SHAPE]),
   ...FENCE_IN_RANGE,
-  seats.wellFormed,
+  rules.wellFormed,
 ];
 
 /** The projection that shows whether a document is well-formed for one of these kinds. */
-export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => ({
-  isWellFormed: any(...kinds.map((seats) => isWellFormed(seats))),
+export const wellFormedProjection = (...kinds: readonly KindRules[]): Fields => ({
+  isWellFormed: any(...kinds.map((rules) => isWellFormed(rules))),
 });
 
 /**
@@ -39,33 +39,33 @@ export const wellFormedProjection = (...kinds: readonly SeatRules[]): Fields => 
  * An operation with a nonce needs no verdict. An update leaves a corrupt document untouched, so the nonce in `wake`
  * proves that the document was well-formed.
  */
-export function verdictProjection(seats: SeatRules, operations: readonly Operation[]): Fields {
-  if (nonceOf(seats, operations) !== undefined) return {};
-  const isOfAnotherKind = not(equal('$kind', seats.kind));
-  return { isWellFormed: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(seats)) };
+export function verdictProjection(rules: KindRules, operations: readonly Operation[]): Fields {
+  if (nonceOf(rules, operations) !== undefined) return {};
+  const isOfAnotherKind = not(equal('$kind', rules.kind));
+  return { isWellFormed: any(isOfAnotherKind, ...justQueued(operations), isWellFormed(rules)) };
 }
 
 /** The reply with the server's verdict on its document. A document of another kind is not judged. */
 export function judged(
-  seats: SeatRules,
+  rules: KindRules,
   operations: readonly Operation[],
   reply: Reply,
   { kind, isWellFormed: verdict }: StoredFields,
 ): Reply {
-  const nonce = nonceOf(seats, operations);
+  const nonce = nonceOf(rules, operations);
   const isProven = nonce === undefined ? verdict === true : shows(reply.wake, nonce);
-  return isProven || kind !== seats.kind ? reply : { ...reply, isWellFormed: false };
+  return isProven || kind !== rules.kind ? reply : { ...reply, isWellFormed: false };
 }
 
 /**
  * A nonce that these operations leave in a well-formed document. An operation that is foreign to this kind of lock
  * leaves none.
  */
-function nonceOf(seats: SeatRules, operations: readonly Operation[]): string | undefined {
+function nonceOf(rules: KindRules, operations: readonly Operation[]): string | undefined {
   for (const operation of operations) {
     if (!('nonce' in operation)) continue;
     const isOfAnyKind = operation.type === 'extend' || operation.type === 'raiseFence';
-    if (isOfAnyKind || seats.own(operation).length > 0) return operation.nonce;
+    if (isOfAnyKind || rules.own(operation).length > 0) return operation.nonce;
   }
   return undefined;
 }

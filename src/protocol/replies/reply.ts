@@ -16,7 +16,7 @@ import type { Expression, Fields } from '../expressions.js';
 import { DOCUMENT_VERSION, LOCK_KINDS } from '../lock-document.js';
 import type { Lease, LockKind } from '../lock-document.js';
 import type { Request } from '../operation.js';
-import type { SeatRules, StoredFields } from '../seats.js';
+import type { KindRules, StoredFields } from '../kind-rules.js';
 import { readWake } from '../wake.js';
 
 export interface Place {
@@ -39,18 +39,18 @@ export interface Reply {
    * Empty if the document is of another kind than the seat rules.
    */
   readonly leases: readonly Lease[];
-  readonly seated: number;
+  readonly leaseCount: number;
   /** Semaphore only. */
   readonly limit: number | undefined;
   /** The places of the attempts that the projection names, in the order of the queue. */
   readonly places: readonly Place[];
   readonly waiters: number;
-  /** The number of waiters of this process; `undefined` if the projection did not ask for it. */
+  /** The number of waiters of this process; `undefined` if the projection did not count them. */
   readonly ownWaiters: number | undefined;
   /** Whether a writer waits, in the queue or by an upgrade. Reader-writer lock only; false for other kinds. */
   readonly isWriterWaiting: boolean;
   /** The earliest expiry of all leases, and of the waiters before the first of `places`; `null` if there are none. */
-  readonly earliestMs: number | null;
+  readonly earliestExpiryMs: number | null;
 }
 
 export type Fate =
@@ -70,7 +70,7 @@ export type Refusal = 'busy' | 'late' | 'full' | 'other-kind' | 'other-limit' | 
  *
  * @param counted - The id of the process whose waiters are counted: a keeper has to know whether other processes wait.
  */
-export function replyProjection(seats: SeatRules, ids: readonly string[], counted?: string): Fields {
+export function replyProjection(rules: KindRules, ids: readonly string[], counted?: string): Fields {
   const [id] = ids;
   // Only an id of this library's own form may be part of a field path. The server could misread any other id (E25).
   const isOnlyOne = ids.length === 1 && id !== undefined && /^w[0-9a-f]+$/.test(id);
@@ -91,7 +91,7 @@ export function replyProjection(seats: SeatRules, ids: readonly string[], counte
     v: 1,
     fence: 1,
     wake: 1,
-    ...seats.shown(ids),
+    ...rules.shown(ids),
     queue: bind({ waiters: STORED_WAITERS }, bind({ mine }, queue)),
   };
 }
@@ -139,11 +139,11 @@ interface Projected extends Readonly<Record<string, unknown>> {
   };
 }
 
-export function readReply(seats: SeatRules, document: StoredFields): Reply {
+export function readReply(rules: KindRules, document: StoredFields): Reply {
   const { now, kind, v, fence, wake, queue } = document as Projected;
   const nowMs = now.getTime();
   // These seat rules cannot read the leases of another kind of lock.
-  const shown = kind === seats.kind ? seats.readShown(document) : { leases: [] };
+  const shown = kind === rules.kind ? rules.readShown(document) : { leases: [] };
   const leases = shown.leases.filter(isLease);
   const { count = leases.length, earliest, limit, writerWaiting } = shown;
   const expiries = [queue.earliest, earliest, ...leases.map(({ expiresAt }) => expiresAt)].filter(isDate);
@@ -157,18 +157,18 @@ export function readReply(seats: SeatRules, document: StoredFields): Reply {
     leases.every(({ expiresAt }) => expiresAt.getTime() > nowMs);
   return {
     nowMs,
-    kind: isKind(kind) ? kind : seats.kind,
+    kind: isKind(kind) ? kind : rules.kind,
     isWellFormed,
     fence: Number(fence),
     wake: readWake(wake),
     leases,
-    seated: Number(count),
+    leaseCount: Number(count),
     limit: typeof limit === 'number' ? limit : undefined,
     places: queue.mine.filter(({ expiresAt }) => isDate(expiresAt)),
     waiters: queue.length,
     ownWaiters: queue.own,
     isWriterWaiting: writerWaiting === true,
-    earliestMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
+    earliestExpiryMs: expiries.length === 0 ? null : Math.min(...expiries.map((date) => date.getTime())),
   };
 }
 
@@ -210,17 +210,17 @@ export function fateOf(reply: Reply, id: string): Fate {
 
 export function refusalOf(
   reply: Reply,
-  seats: SeatRules,
+  rules: KindRules,
   type: 'enqueue' | 'try',
   request: Request,
 ): Refusal {
   if (!reply.isWellFormed) return 'corrupt';
-  if (reply.kind !== seats.kind) return 'other-kind';
+  if (reply.kind !== rules.kind) return 'other-kind';
   if (reply.nowMs > request.notAfter.getTime()) return 'late';
   if (isOverLimit(reply, request)) return 'other-limit';
-  const isHeld = reply.seated > 0;
+  const isHeld = reply.leaseCount > 0;
   if (type === 'try') return isHeld ? 'busy' : 'unexplained';
-  return isHeld && reply.seated + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
+  return isHeld && reply.leaseCount + reply.waiters >= request.maxMembers ? 'full' : 'unexplained';
 }
 
 function isOverLimit({ limit }: Reply, request: Request): boolean {

@@ -1,11 +1,14 @@
 import { DOCUMENT_VERSION } from '../lock-document.js';
 import type { Lease, LockKind, Mode, Waiter } from '../lock-document.js';
 import { isLease } from './reply.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 
 /** One live lease. All dates are by the server's clock. */
 export interface LeaseInfo {
-  /** The attempt id, the same as the `id` of the handle. */
+  /**
+   * The attempt id, the same as the `id` of the handle. For a lock of a quorum: the id of the lease in one of the
+   * stores, and the handle may have that of another store.
+   */
   readonly id: string;
   /** The process id of the provider that has the lease: `host:pid:random`. */
   readonly process: string;
@@ -117,21 +120,21 @@ export const describeWaiter = (id: string, waiter: Waiter): WaiterInfo => ({
 
 /** Reads a stored document; `null` if its kind or version is unknown, or if its queue or a lease is malformed. */
 export function readSnapshot(
-  kinds: readonly SeatRules[],
+  kinds: readonly KindRules[],
   name: string,
   document: Readonly<Record<string, unknown>>,
   asOf: Date,
 ): LockSnapshot | null {
   const { kind, v, queue, limit } = document;
-  const seats = kinds.find((candidate) => candidate.kind === kind);
-  if (seats === undefined || v !== DOCUMENT_VERSION || !isObject(queue)) return null;
-  const leases = seats.leasesIn(document);
+  const rules = kinds.find((candidate) => candidate.kind === kind);
+  if (rules === undefined || v !== DOCUMENT_VERSION || !isObject(queue)) return null;
+  const leases = rules.leasesIn(document);
   const waiters = Object.entries(queue);
   if (!leases.every(isLease) || !waiters.every(isWaiterEntry)) return null;
   const isLive = ({ expiresAt }: { readonly expiresAt: Date }): boolean => expiresAt > asOf;
   return {
     name,
-    kind: seats.kind,
+    kind: rules.kind,
     asOf,
     limit: typeof limit === 'number' ? limit : undefined,
     holders: leases.filter(isLive).map(describeLease),

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../clock.js';
 import type { DriverChangeStream, DriverSession, DriverStream } from '../../driver-types.js';
 import type { Report } from '../../events.js';
 import type { Settings } from '../../options/provider-options.js';
-import { AWAIT_MS } from '../lock-collection.js';
+import { AWAIT_MS } from '../change-stream.js';
 import type { LockCollection } from '../lock-collection.js';
 
 export interface StreamContext {
@@ -37,7 +37,8 @@ export class StreamCursor {
   constructor(context: StreamContext, pipeline: Document[], listener: CursorListener) {
     const { collection, settings } = context;
     const { stream, session } = collection.watch(pipeline);
-    // The driver resumes a change stream by itself after an error, unless it is read through `stream()`.
+    // A stream that broke is never resumed (E13). The driver resumes it by itself, unless it is read through
+    // `stream()`.
     const readable = stream.stream();
     this.#stream = stream;
     this.#session = session;

@@ -34,7 +34,7 @@ export interface StreamOwner {
   /** A new cursor has answered, so the stream is open. `isWider`: this cursor replaces one that was open until now. */
   opened(isWider: boolean): void;
   event(event: Document): void;
-  /** The stream broke, or an opening failed. Events may have been missed. The next opening follows after a pause. */
+  /** The stream broke, or an opening failed. Events may have been missed. After a pause, the next opening follows. */
   lost(error: unknown): void;
   /** The stream was refused, and no opening follows by itself. */
   refused(error: unknown, by: RefusedBy): void;
@@ -77,7 +77,7 @@ export class StreamSupervisor {
   #unanswered = 0;
   #failures = 0;
   #openedAtMs = Infinity;
-  #pause: Timer | undefined;
+  #reopenTimer: Timer | undefined;
   #linger: Timer | undefined;
   readonly #closing = new Set<Promise<unknown>>();
 
@@ -153,12 +153,12 @@ export class StreamSupervisor {
     else if (!server.value.hasChangeStreams) {
       this.#refuse(new Error('a standalone server has no change streams'), 'handshake');
     } else if (this.#isWanted) this.#openCursor();
-    else this.#rest();
+    else this.#becomeIdle();
   }
 
   #needsCursor(): boolean {
     if (this.#state.is('streaming')) return !this.#owner.isEnough();
-    return this.#state.is('opening') && this.#pause === undefined;
+    return this.#state.is('opening') && this.#reopenTimer === undefined;
   }
 
   #openCursor(): void {
@@ -199,7 +199,7 @@ export class StreamSupervisor {
   #trouble(trouble: unknown): void {
     const { collection, report } = this.#context;
     if (!this.#isWanted && this.#state.is('streaming')) {
-      this.#rest();
+      this.#becomeIdle();
       return;
     }
     this.#discardAll();
@@ -210,17 +210,17 @@ export class StreamSupervisor {
     if (!this.#state.is('opening')) return;
     if (isStreamRefused(error)) this.#refuse(error, 'stream');
     else if (this.#isWanted) this.#reopenLater(error);
-    else this.#rest();
+    else this.#becomeIdle();
   }
 
   #reopenLater(error: unknown): void {
     const { clock } = this.#context;
     const pauseMs = reopenPauseMs(clock.chance, this.#failures, error);
     this.#failures = Math.min(this.#failures + 1, 10);
-    this.#pause = clock.at(clock.nowMs() + pauseMs, () => {
-      this.#pause = undefined;
+    this.#reopenTimer = clock.at(clock.nowMs() + pauseMs, () => {
+      this.#reopenTimer = undefined;
       if (this.#isWanted) void this.#open();
-      else this.#rest();
+      else this.#becomeIdle();
     });
     this.#owner.lost(error);
   }
@@ -233,10 +233,10 @@ export class StreamSupervisor {
   #restLater(): void {
     const { clock } = this.#context;
     this.#linger?.cancel();
-    this.#linger = clock.at(clock.nowMs() + this.#lingerMs, this.#rest.bind(this));
+    this.#linger = clock.at(clock.nowMs() + this.#lingerMs, this.#becomeIdle.bind(this));
   }
 
-  #rest(): void {
+  #becomeIdle(): void {
     this.#end('idle');
   }
 
@@ -247,8 +247,8 @@ export class StreamSupervisor {
   }
 
   #discardAll(): void {
-    this.#pause?.cancel();
-    this.#pause = undefined;
+    this.#reopenTimer?.cancel();
+    this.#reopenTimer = undefined;
     for (const cursor of [this.#current, this.#next]) this.#discard(cursor);
     this.#current = undefined;
     this.#next = undefined;

@@ -1,6 +1,7 @@
 import type { Document } from 'mongodb';
 import { textOf } from '../../error-text.js';
-import { naming, readWake, readWakeWord } from '../../protocol/wake.js';
+import type { GrantNews } from '../../observer.js';
+import { naming, readWake, readWakeWords } from '../../protocol/wake.js';
 import { mayBeRefusedByDriver } from '../outcome.js';
 import { WAKE_OF_EVENT } from './stream-cursor.js';
 import type { StreamContext } from './stream-cursor.js';
@@ -8,13 +9,13 @@ import { StreamSupervisor } from './stream-supervisor.js';
 
 export interface WakeListener {
   /**
-   * A word names the attempt `id`. `token` is the token of a grant, `LOOK_AGAIN` or `OTHERS_WAIT`. `atMs` is the
-   * server's time of the update, if the event has it.
+   * A word names the attempt `id`. `token` is the token of a grant, `LOOK_AGAIN` or `OTHERS_WAIT`. `news` is what the
+   * event tells of its update.
    */
-  onWoken(name: string, id: string, token: number, atMs?: number): void;
+  onWoken(name: string, id: string, token: number, news: GrantNews): void;
   /**
-   * Events may have been missed: the process has to look at every lock that it waits for, and to read every lock that
-   * it keeps.
+   * Events may have been missed: the process has to look at every lock that it waits for, and to read every lock of
+   * which it keeps a seat.
    */
   onGap(): void;
   /** There is no stream, for now or for good: the process has to poll for its waits. */
@@ -106,13 +107,11 @@ export class WakeStream {
       readonly wake?: unknown;
       readonly wallTime?: unknown;
     };
-    const atMs = wallTime instanceof Date ? wallTime.getTime() : undefined;
     if (documentKey === undefined) this.#listener.onCollectionGone();
-    for (const word of readWake(wake)) {
-      const told = readWakeWord(this.#process, word);
-      if (told !== undefined && documentKey !== undefined) {
-        this.#listener.onWoken(documentKey._id, told.id, told.token, atMs);
-      }
+    if (documentKey === undefined) return;
+    const grantedAtMs = wallTime instanceof Date ? wallTime.getTime() : undefined;
+    for (const { id, token, handedBy } of readWakeWords(this.#process, readWake(wake))) {
+      this.#listener.onWoken(documentKey._id, id, token, { grantedAtMs, handedBy });
     }
   }
 }

@@ -3,7 +3,7 @@
 import { endOfTurn } from '../../clock.js';
 import type { Clock, Moment } from '../../clock.js';
 import type { Fields } from '../../protocol/expressions.js';
-import type { SeatRules, StoredFields } from '../../protocol/seats.js';
+import type { KindRules, StoredFields } from '../../protocol/kind-rules.js';
 import {
   LEAVE_PROJECTION,
   REVOKED_PROJECTION,
@@ -51,7 +51,10 @@ export interface Answer {
 export interface Submission {
   /** Never settles if the operation was taken back. */
   readonly outcome: Promise<Outcome<Answer>>;
-  /** Takes the operation back. Returns true if the operation was not sent and never will be. */
+  /**
+   * Takes the operation back. Returns true if the operation has had no effect and never will have one: it was not sent,
+   * or the server refused each update that contained it.
+   */
   withdraw(): boolean;
 }
 
@@ -66,7 +69,7 @@ interface Pending extends QueuedOperation {
   readonly settle: (outcome: Outcome<Answer>) => void;
   readonly isRepeat: boolean;
   readonly submittedMs: number;
-  /** The operation as it was first sent. If the combiner sends it again, it sends it unchanged. */
+  /** The operation as it was first sent. A later copy from the combiner is the same. */
   sent?: Operation;
   /** Takes the operation back while the committer has it and has not sent it. */
   withdraw?: (() => boolean) | undefined;
@@ -100,7 +103,7 @@ export class Combiner {
   /**
    * @param onAnswer - Gets every answer before the callers of its operations do, because an answer may concern other
    *   waits of this process.
-   * @param traces - Whether the process is instrumented now. By default, it never is.
+   * @param traces - Whether the process is instrumented now. Default: never.
    */
   constructor(
     collection: LockCollection,
@@ -120,7 +123,7 @@ export class Combiner {
 
   submit(
     name: string,
-    seats: SeatRules,
+    rules: KindRules,
     operation: Operation | UnsentRequest,
     { takingOver = false, isRepeat = false }: SubmitOptions = {},
   ): Submission {
@@ -129,7 +132,7 @@ export class Combiner {
       settle = resolve;
     });
     const submittedMs = this.#clock.nowMs();
-    const pending: Pending = { seats, operation, takingOver, settle, isRepeat, submittedMs };
+    const pending: Pending = { rules, operation, takingOver, settle, isRepeat, submittedMs };
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
       lane = new Lane();
@@ -178,7 +181,7 @@ export class Combiner {
 
   async #send(name: string, batch: Batch): Promise<Outcome<Answer> | Withdrawn> {
     try {
-      const guess = this.#guess(name, batch);
+      const guess = this.#takeGuess(name, batch);
       if (guess === undefined) return await this.#sendWhole(name, batch, false);
       const committed = await this.#commit(name, batch[0], guess);
       if (committed.type === 'without group') return await this.#sendWhole(name, batch, false);
@@ -193,13 +196,13 @@ export class Combiner {
   }
 
   /** Which fast path to try for this batch; `undefined` if it has none, or if it would probably not apply. */
-  #guess(
+  #takeGuess(
     name: string,
     [{ operation, takingOver, isRepeat, submittedMs }, ...others]: Batch,
   ): Guess | undefined {
     if (others.length > 0 || takingOver || isRepeat) return undefined;
     const [id] = idsOf(operation);
-    return this.#hint.expect(name, { type: operation.type, id }, submittedMs);
+    return this.#hint.take(name, { type: operation.type, id }, submittedMs);
   }
 
   async #commit(
@@ -208,7 +211,7 @@ export class Combiner {
     guess: Guess,
   ): Promise<Outcome<Answer> | Unconfirmed | Withdrawn | WithoutGroup> {
     const make = (): FastPath => {
-      const path = fastPath(pending.seats, operationToSend(pending), { creates: guess === 'new' });
+      const path = fastPath(pending.rules, operationToSend(pending), { creates: guess === 'new' });
       if (path === undefined) throw new TypeError(`a ${pending.operation.type} has no fast path`);
       return path;
     };
@@ -227,14 +230,14 @@ export class Combiner {
 
   /** @param isSecondCopy - Whether the fast path of the only operation was sent before, and may have been applied. */
   async #sendWhole(name: string, batch: Batch, isSecondCopy: boolean): Promise<Outcome<Answer>> {
-    const [{ seats, takingOver }] = batch;
+    const [{ rules, takingOver }] = batch;
     const onlyLeaves = batch.every(({ operation: { type } }) => type === 'leave');
     let operations: readonly Operation[] = [];
     const outcome = await this.#collection.transition(name, () => {
       operations = batch.map(operationToSend);
       return {
-        pipeline: transition(seats, operations, { takingOver, keepsTraces: this.#traces.keepsTraces }),
-        fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(seats, operations),
+        pipeline: transition(rules, operations, { takingOver, keepsTraces: this.#traces.keepsTraces }),
+        fields: onlyLeaves ? LEAVE_PROJECTION : this.#projection(rules, operations),
         upsert: mayCreate(operations),
       };
     });
@@ -242,7 +245,7 @@ export class Combiner {
     if (outcome.type === 'unknown') {
       return { ...outcome, maybeApplied: outcome.maybeApplied || isSecondCopy };
     }
-    const answer = { ...readAnswer(seats, operations, outcome.value, onlyLeaves), isSecondCopy };
+    const answer = { ...readAnswer(rules, operations, outcome.value, onlyLeaves), isSecondCopy };
     this.#hint.learn(name, operations, answer.reply, this.#clock.nowMs());
     return this.#answered(name, { ...outcome, value: answer });
   }
@@ -254,24 +257,24 @@ export class Combiner {
     return done;
   }
 
-  #projection(seats: SeatRules, operations: readonly Operation[]): Fields {
+  #projection(rules: KindRules, operations: readonly Operation[]): Fields {
     // A process that may pass on a kept seat of this lock has to know whether other processes wait. So for a kind whose
     // kept seats are passed on, the reply counts the waiters of this process, unless the update has only requests
     // without `keeps`.
     const mayKeep = operations.some(
       (operation) => !('request' in operation) || operation.request.keeps !== undefined,
     );
-    const counted = seats.keeping === 'passed' && mayKeep ? this.#process : undefined;
+    const counted = rules.keeping === 'passed' && mayKeep ? this.#process : undefined;
     return {
-      ...replyProjection(seats, operations.flatMap(idsOf), counted),
-      ...verdictProjection(seats, operations),
+      ...replyProjection(rules, operations.flatMap(idsOf), counted),
+      ...verdictProjection(rules, operations),
       ...(operations.some(({ type }) => type === 'leave') ? REVOKED_PROJECTION : {}),
     };
   }
 }
 
 function readAnswer(
-  seats: SeatRules,
+  rules: KindRules,
   operations: readonly Operation[],
   value: StoredFields | null,
   onlyLeaves: boolean,
@@ -280,7 +283,7 @@ function readAnswer(
   const nowMs = timeOf(value);
   const { revoked } = value;
   if (onlyLeaves) return { wake: readWake(value['wake']), reply: null, nowMs, revoked };
-  const reply = judged(seats, operations, readReply(seats, value), value);
+  const reply = judged(rules, operations, readReply(rules, value), value);
   return { wake: reply.wake, reply, nowMs, revoked };
 }
 

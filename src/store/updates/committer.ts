@@ -1,8 +1,9 @@
 import type { Clock, Moment, Timer } from '../../clock.js';
 import type { Fields, Stage } from '../../protocol/expressions.js';
-import type { StoredFields } from '../../protocol/seats.js';
+import type { StoredFields } from '../../protocol/kind-rules.js';
 import type { FastPath } from '../../protocol/pipeline/fast-path.js';
 import type { Commit, CommitOptions, Committed } from './commit.js';
+import { GroupPace } from './group-pace.js';
 import { updatesOf } from './group-updates.js';
 import type { LockCollection } from '../lock-collection.js';
 import { codeOf } from '../outcome.js';
@@ -13,31 +14,6 @@ import type { Outcome, Refused, Unknown } from '../outcome.js';
  * statements. In a larger group, each operation would wait longer for its answer.
  */
 const MAX_STATEMENTS = 64;
-
-/**
- * The most groups in flight while none of them is slow: while the server handles one group, the client makes the next
- * one. With more groups in flight, each would be smaller, and each statement would cost more.
- */
-const USUAL_IN_FLIGHT = 2;
-
-/**
- * The time bound of a group is short, because a document that is blocked, for example by a long transaction, delays the
- * later statements of its group until the bound. Then each operation of the group is repeated alone.
- *
- * The bound is `BOUND_FACTOR` times the usual time of a group, so that a slow server does not get all statements
- * twice. It is at least `MIN_BOUND_MS`, and at most the bound of an ordinary call.
- */
-const MIN_BOUND_MS = 1_000;
-const BOUND_FACTOR = 20;
-
-/**
- * If at least `USUAL_IN_FLIGHT` groups are in flight and statements wait, a further group starts this long after the
- * last start, in ms, up to `MAX_IN_FLIGHT` groups.
- */
-const SLOW_GROUP_MS = 50;
-
-/** The most groups in flight, slow ones included. Even a store that has stopped answering gets no more. */
-const MAX_IN_FLIGHT = 6;
 
 type Store = Pick<
   LockCollection,
@@ -70,32 +46,32 @@ export interface UpdateAndRead {
  * path: a short update that applies only if nobody else uses the lock. Only the first copy of an operation becomes a
  * statement.
  *
- * While fewer than two groups are in flight, statements are sent at the end of the turn in which they come. A statement
- * that goes alone is a `findAndModify`, whose answer shows the document. Statements that come while two groups are in
- * flight go together in the next group: one command with up to 64 statements.
+ * While fewer than two groups are in flight, statements start at the end of the turn in which they come. Statements
+ * that come while two groups are in flight wait for the next group (`GroupPace`). Statements that start at the same
+ * moment go together in one command, up to 64 of them. A statement that goes alone is a `findAndModify`, whose answer
+ * shows the document.
  *
- * The server counts the statements that changed their document. If the count is that of all statements, each was
- * applied, and a leave is confirmed without a read. For requests, and after any other count, the committer reads the
- * documents: a statement is confirmed if its document shows the attempt id of the operation. If no statement failed and
- * the count is no higher than the number of confirmed statements, the rest was certainly not applied.
+ * The server counts the statements that changed their document:
+ *
+ * - If it counts all statements, each was applied. A leave is then confirmed without a read.
+ * - Otherwise, and for requests, the committer reads the documents. A statement is confirmed if its document shows the
+ *   attempt id of the operation.
+ * - If no statement failed and as many are confirmed as were counted, the others were certainly not applied.
  *
  * The combiner sends each operation that is not confirmed again alone, as a whole transition. So a refused, corrupt or
  * contended document costs the other statements of its group only time, which is bounded.
  *
  * The read may be local, because a majority has acknowledged the update. The read proves something only about a first
  * copy: an isolated old primary acknowledges an update that changes nothing, and a read from that primary would show
- * the effect of an earlier copy.
+ * the effect of an earlier copy, which may be rolled back.
  */
 export class Committer {
   readonly #store: Store;
   readonly #clock: Clock;
-  /** Leaves go ahead of requests, so that seats become free before the requests ask for them. */
+  /** Leaves go ahead of requests: until a leave is applied, its seat is taken although nobody uses it. */
   readonly #urgent = new Set<Statement>();
   readonly #others = new Set<Statement>();
-  #inFlight = 0;
-  #startedMs = -Infinity;
-  /** A moving average of the time that the update command of a group takes, in ms. Infinite before the first group. */
-  #usualMs = Infinity;
+  readonly #pace = new GroupPace();
   #isStartQueued = false;
   #timer: Timer | undefined;
 
@@ -153,17 +129,12 @@ export class Committer {
   }
 
   #start(): void {
-    while (this.#mayStart()) {
+    while (this.#pace.mayStart(this.#clock.nowMs())) {
       const [first, ...others] = this.#take();
       if (first === undefined) return;
       void this.#run([first, ...others]);
     }
     this.#watchQueue();
-  }
-
-  #mayStart(): boolean {
-    if (this.#inFlight < USUAL_IN_FLIGHT) return true;
-    return this.#inFlight < MAX_IN_FLIGHT && this.#clock.nowMs() >= this.#startedMs + SLOW_GROUP_MS;
   }
 
   #take(): readonly Statement[] {
@@ -183,9 +154,8 @@ export class Committer {
     const [urgent] = this.#urgent;
     const [other] = this.#others;
     if ((urgent === undefined && other === undefined) || this.#timer !== undefined) return;
-    const nextMs = this.#inFlight < MAX_IN_FLIGHT ? this.#startedMs + SLOW_GROUP_MS : Infinity;
     const sendByMs = Math.min(urgent?.sendByMs ?? Infinity, other?.sendByMs ?? Infinity);
-    this.#timer = this.#clock.at(Math.min(nextMs, sendByMs), () => {
+    this.#timer = this.#clock.at(Math.min(this.#pace.nextStartMs, sendByMs), () => {
       this.#timer = undefined;
       this.#giveUpOverdue();
       this.#start();
@@ -205,8 +175,7 @@ export class Committer {
   }
 
   async #run(group: readonly [Statement, ...Statement[]]): Promise<void> {
-    this.#inFlight += 1;
-    this.#startedMs = this.#clock.nowMs();
+    this.#pace.started(this.#clock.nowMs());
     try {
       if (group.length === 1) await this.#sendAlone(group[0]);
       else await this.#sendTogether(group);
@@ -215,7 +184,7 @@ export class Committer {
       // outcome.
       for (const { settle } of group) settle({ type: 'unknown', error, maybeApplied: true });
     } finally {
-      this.#inFlight -= 1;
+      this.#pace.ended();
       this.#timer?.cancel();
       this.#timer = undefined;
       // Callers that this group has answered may give more statements in this turn. Such statements start together.
@@ -247,8 +216,8 @@ export class Committer {
     const updated = await this.#store.updateEach(() => {
       sent = group.map((statement) => ({ ...statement, path: statement.make() }));
       return updatesOf(sent, this.#store.isSharded);
-    }, this.#groupBoundMs);
-    this.#took(this.#clock.nowMs() - sentMs);
+    }, this.#pace.boundMs(this.#store.boundMs));
+    this.#pace.took(this.#clock.nowMs() - sentMs);
     if (updated.type !== 'done') {
       // Some statements may have been applied before the server refused the group. The others may succeed when the
       // combiner sends each of them alone.
@@ -267,19 +236,11 @@ export class Committer {
       else unread.push(statement);
     }
     const unreadChanges = isExact ? count - (sent.length - unread.length) : Infinity;
-    if (unread.length > 0) await this.#readLater(unread, unreadChanges, endMs);
-  }
-
-  get #groupBoundMs(): number {
-    return Math.min(Math.max(MIN_BOUND_MS, BOUND_FACTOR * this.#usualMs), this.#store.boundMs);
-  }
-
-  #took(ms: number): void {
-    this.#usualMs = this.#usualMs === Infinity ? ms : (7 * this.#usualMs + ms) / 8;
+    if (unread.length > 0) await this.#readAndSettle(unread, unreadChanges, endMs);
   }
 
   /** @param changes - How many of these statements changed their document; `Infinity` if that is not known. */
-  async #readLater(unread: readonly Sent[], changes: number, endMs: number): Promise<void> {
+  async #readAndSettle(unread: readonly Sent[], changes: number, endMs: number): Promise<void> {
     const fields = unread.reduce<Fields>((merged, { path }) => ({ ...merged, ...path.fields }), {});
     const names = unread.map(({ name }) => name);
     const read = await this.#store.readAfterUpdate(names, { ...fields, _id: 1 }, endMs);
@@ -290,7 +251,7 @@ export class Committer {
     const documents = new Map(read.value.map((document) => [document['_id'], document]));
     const answers = unread.map(({ name, path }) => {
       const document = documents.get(name);
-      return document === undefined ? undefined : path.readLater(document);
+      return document === undefined ? undefined : path.answerFromRead(document);
     });
     const maybeApplied = answers.filter((answer) => answer !== undefined).length < changes;
     for (const [index, { settle }] of unread.entries()) {

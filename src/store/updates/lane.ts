@@ -1,5 +1,5 @@
 import type { Operation, Request } from '../../protocol/operation.js';
-import type { SeatRules } from '../../protocol/seats.js';
+import type { KindRules } from '../../protocol/kind-rules.js';
 
 /** A request that is made only when it is sent, because its not-after counts from the sending. */
 export interface UnsentRequest {
@@ -10,7 +10,7 @@ export interface UnsentRequest {
 }
 
 export interface QueuedOperation {
-  readonly seats: SeatRules;
+  readonly rules: KindRules;
   readonly operation: Operation | UnsentRequest;
   readonly takingOver: boolean;
 }
@@ -116,7 +116,7 @@ export class Lane<T extends QueuedOperation> {
   #takeFrom(from: ReadonlySet<T>, taken: T[]): void {
     for (const queued of from) {
       const [first = queued] = taken;
-      const goTogether = queued.seats === first.seats && queued.takingOver === first.takingOver;
+      const goTogether = queued.rules === first.rules && queued.takingOver === first.takingOver;
       if (!goTogether || taken.length >= this.#maxBatch) return;
       this.withdraw(queued);
       taken.push(queued);

@@ -10,7 +10,7 @@ const TOO_LARGE_CODES: ReadonlySet<number> = new Set([
   17_420, // the document of an upsert
 ]);
 
-/** The codes of errors that every operation on the collection would cause. */
+/** The codes of errors that any operation on the collection would cause. */
 const GENERAL_CODES: ReadonlySet<number> = new Set([
   13, // Unauthorized
   18, // AuthenticationFailed

@@ -14,8 +14,8 @@ type Seen =
  * - `vacant`: the lock had neither a lease nor a waiter.
  * - `new`: nothing is known of the lock.
  * - `alone`: a moment ago, the lock had only the lease of the attempt that leaves now.
- * - `long alone`: as `alone`, but longer ago, so others may wait by now. The fast path of the leave is then worth
- *   trying only in one command with the fast paths of other locks, and only if the attempt got the lock by a fast path.
+ * - `long alone`: as `alone`, but longer ago, so other processes may wait by now. The fast path of the leave is then
+ *   tried only in a group, and only if the attempt got the lock by a fast path.
  */
 export type Guess = 'vacant' | 'new' | 'alone' | 'long alone';
 
@@ -45,7 +45,7 @@ export class UncontendedHint {
    *
    * @param nowMs - When the operation was submitted.
    */
-  expect(
+  take(
     name: string,
     { type, id }: { readonly type: Operation['type']; readonly id?: string | undefined },
     nowMs: number,
@@ -78,7 +78,7 @@ export class UncontendedHint {
     const isAlone =
       reply.isWellFormed &&
       others.length === 0 &&
-      reply.seated === 1 &&
+      reply.leaseCount === 1 &&
       reply.waiters === 0 &&
       'request' in operation;
     if (isAlone && lease?.id === operation.request.id) {

@@ -5,8 +5,8 @@ import type { CommandReader, GivenCommand } from './command.js';
 import { awaitsMajority, refuseOtherOptions } from './options.js';
 import { respondToWrite } from './write-concern.js';
 
-/** The wire version of MongoDB 7.0. */
-const WIRE_VERSION = 21;
+/** The wire version of MongoDB 6.0, with which the tests compare this set. */
+const WIRE_VERSION = 17;
 
 export const hello: CommandReader = (given) => {
   refuseOtherOptions('hello', given, ['hello']);
@@ -57,8 +57,8 @@ interface GivenIndex {
 }
 
 /**
- * Only an index that purges documents has an effect: any other index changes no result. An index with a further option,
- * such as `unique`, is refused.
+ * Only an index that purges documents has an effect: any other index changes no result. An index with an option other
+ * than `name` and `expireAfterSeconds`, such as `unique`, is refused.
  */
 export const createIndexes: CommandReader = (given, database) => {
   refuseOtherOptions('createIndexes', given, ['createIndexes', 'indexes', 'writeConcern']);

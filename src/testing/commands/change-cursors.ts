@@ -44,7 +44,7 @@ class ChangeCursor {
     this.#position = member.committedLength;
   }
 
-  /** Answers with the events that a majority has. If there are none, the answer waits for one, at most `awaitMs` ms. */
+  /** Answers with the new events that a majority has. If there are none, waits for one, for at most `awaitMs` ms. */
   next(awaitMs: number, batch: 'firstBatch' | 'nextBatch', respond: Respond): void {
     const events = this.#take();
     if (events.length > 0 || awaitMs === 0) {

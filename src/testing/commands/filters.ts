@@ -18,7 +18,7 @@ function idsNamedBy(filter: DocumentValue): readonly Value[] | undefined {
 const isRegex = (value: Value): boolean =>
   typeof value === 'object' && value !== null && 'type' in value && value.type === 'regex';
 
-/** The documents that match the filter. If `idsNamedBy` finds no ids, they come in the order of their ids. */
+/** The documents that match the filter. If the filter names no ids, the documents come in the order of their ids. */
 export function* found(
   documents: Documents,
   namespace: Namespace,
@@ -65,7 +65,7 @@ function* equalitiesIn(filter: DocumentValue): Generator<readonly [path: string,
   }
 }
 
-/** The values that a condition requires of its field. */
+/** The values to which the condition requires its field to be equal. */
 function equalsIn(condition: Value): readonly Value[] {
   if (!isDocument(condition) || !startsWithOperator(condition)) {
     return isRegex(condition) ? [] : [condition];

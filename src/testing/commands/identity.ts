@@ -10,7 +10,10 @@ import {
 import type { DocumentValue, Value } from '../server/values.js';
 import { decimalText } from '../server/values/decimal.js';
 
-/** Whether two values have the same bytes in BSON. 1 as an int and 1 as a double are different values. */
+/**
+ * Whether two values have the same bytes in BSON. 1 as an int and 1 as a double are different values. The scopes of
+ * JavaScript values are not compared.
+ */
 export function isIdentical(a: Value | undefined, b: Value | undefined): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -9,6 +9,8 @@ import { documentForUpsert } from './filters.js';
 import { DuplicateKeyError } from './duplicate-key.js';
 import { newObjectId } from './object-id.js';
 import { isIdentical } from './identity.js';
+import { refuseAsId, refuseIfTooLarge } from './stored-limits.js';
+import type { Way } from './stored-limits.js';
 
 export function updated(
   document: DocumentValue,
@@ -31,6 +33,7 @@ export function change(
   update: Value,
 ): DocumentValue {
   const after = updated(before, update, false, member.nowMs);
+  refuseIfTooLarge(after, 'update');
   if (!isIdentical(before, after)) put(member, namespace, before, after);
   return after;
 }
@@ -42,13 +45,20 @@ export function upsert(
   update: Value,
 ): DocumentValue {
   const made = updated(documentForUpsert(filter), update, true, member.nowMs);
-  return insert(member, namespace, made);
+  return insert(member, namespace, made, 'upsert');
 }
 
-/** @throws DuplicateKeyError if there is a document with this `_id`. */
-export function insert(member: Member, namespace: Namespace, given: DocumentValue): DocumentValue {
+/** @throws ServerError if there is a document with this `_id`, or if the document or its `_id` cannot be stored. */
+export function insert(
+  member: Member,
+  namespace: Namespace,
+  given: DocumentValue,
+  way: Way = 'insert',
+): DocumentValue {
   const id = given.get('_id') ?? newObjectId(member);
   const after = new Map<string, Value>([['_id', id], ...[...given].filter(([name]) => name !== '_id')]);
+  refuseAsId(id);
+  refuseIfTooLarge(after, way);
   if (member.latest.get(namespace, keyOf(id)) !== undefined) throw new DuplicateKeyError(namespace, id);
   put(member, namespace, undefined, after);
   return after;

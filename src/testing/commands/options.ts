@@ -20,7 +20,7 @@ export function refuseOtherCollation(what: string, collation: unknown): void {
   if (locale !== 'simple') throw new NotSimulatedError(`a collation of ${what}`);
 }
 
-/** Whether a write is answered only when a majority has it, as it is by default. */
+/** Whether a write is answered only when a majority has it, which is the default. */
 export function awaitsMajority(what: string, writeConcern: unknown): boolean {
   const { w = 'majority' } = (writeConcern ?? {}) as { readonly w?: unknown };
   if (w === 'majority') return true;

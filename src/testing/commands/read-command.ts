@@ -22,9 +22,9 @@ const READERS: Readonly<Record<string, CommandReader>> = {
 };
 
 /**
- * Reads a command into one that a member can run. All its values are copied now, because the driver encodes a command
- * when it sends the command. So later changes of them have no effect. Only objects of the driver's BSON classes, such
- * as `Binary`, are not copied.
+ * Reads a command into one that a member can run. The driver encodes a command when it sends the command, so the values
+ * of the command are copied now: a later change of a value has no effect. Only objects of the driver's BSON classes,
+ * such as `Binary`, are not copied.
  *
  * @throws {@link NotSimulatedError} for a command, or an option of a command, that the simulation does not know.
  */

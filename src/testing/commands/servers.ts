@@ -15,7 +15,7 @@ const PURGE_EVERY_MS = 60_000;
 const NOT_PRIMARY: Reply = failed(10_107, 'NotWritablePrimary', 'not primary');
 const DISCONNECTED: Reply = { type: 'disconnected', message: 'the connection was closed' };
 
-/** The servers of all members: they run commands, and `disconnectAll` ends what is in flight. */
+/** The servers of all members. They run commands, and `disconnectAll` ends the commands in flight. */
 export class Servers {
   readonly #set: ReplicaSet;
   readonly #time: Time;
@@ -61,7 +61,9 @@ export class Servers {
 
   #run(server: Server, command: Command, respond: Respond): void {
     try {
-      command.run(server, respond);
+      server.member.atOneMoment(() => {
+        command.run(server, respond);
+      });
     } catch (error) {
       respond(replyTo(error));
     }
@@ -85,7 +87,9 @@ export class Servers {
       this.#isPurging = false;
       const { primary } = this.#set;
       if (primary !== undefined) {
-        this.#purgeIndexes.purge(primary);
+        primary.atOneMoment(() => {
+          this.#purgeIndexes.purge(primary);
+        });
         this.#set.replicate(primary);
       }
       this.#purgeLater();

@@ -1,7 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 import { readCommand } from '../commands/read-command.js';
+import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Answered } from './connections.js';
+import { notSimulated } from './driver-errors.js';
 import type { Sender } from './sender.js';
 
 interface Cursor {
@@ -15,7 +17,10 @@ export interface WatchOptions {
   readonly maxAwaitTimeMS?: number | undefined;
 }
 
-/** A change stream, as the driver shows it to a reader of `stream()`: it does not resume by itself. */
+/** The driver emits others only to those who read by the event `change`. */
+const EVENTS: readonly (string | symbol)[] = ['close', 'error', 'resumeTokenChanged', 'removeListener'];
+
+/** A change stream that is read through `stream()`. As in the driver, such a stream does not resume after an error. */
 export class SimulatedChangeStream extends EventEmitter {
   readonly #sender: Sender;
   readonly #database: string;
@@ -40,6 +45,10 @@ export class SimulatedChangeStream extends EventEmitter {
     this.#collection = collection;
     this.#pipeline = pipeline;
     this.#maxAwaitMs = maxAwaitTimeMS;
+    this.on('newListener', (event: string | symbol) => {
+      if (EVENTS.includes(event)) return;
+      throw notSimulated(new NotSimulatedError(`the event ${String(event)} of ChangeStream`));
+    });
   }
 
   get closed(): boolean {

@@ -6,7 +6,7 @@ import { errorOf, networkError } from './driver-errors.js';
 import { Pool } from './pool.js';
 import type { Topology } from './topology.js';
 
-/** The codes by which a member says that it is not primary, or stops. */
+/** The codes by which a member says that it is not primary, or that it stops. */
 const NOT_PRIMARY_CODES: readonly number[] = [189, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 export interface SendOptions {
@@ -54,7 +54,16 @@ export class Connections {
     for (const fail of [...this.#inFlight]) fail(error);
   }
 
-  /** Sends the command and waits for its reply. An abort of the signal closes the connection. */
+  /** Called when the members have closed all connections that are open now. The process hears of it in a moment. */
+  disconnected(): void {
+    const broken = [...this.#inFlight];
+    if (broken.length === 0) return;
+    this.#process.receive(() => {
+      for (const fail of broken) fail(networkError('the connection was closed'));
+    });
+  }
+
+  /** Sends the command and waits for its reply. After an abort of the signal, the member may still run the command. */
   async #exchange(address: string, command: Command, signal: AbortSignal | undefined): Promise<Reply> {
     return await new Promise<Reply>((resolve, reject) => {
       const end = (): void => {

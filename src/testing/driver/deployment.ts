@@ -6,7 +6,7 @@ import type { Reply, Respond } from '../replica-set/reply.js';
 
 export interface Deployment {
   readonly setName: string;
-  /** The role of each member, by its address. Of several that act as primary, only the last elected one is primary. */
+  /** The role of each member, by its address. If several act as primary, only the last elected one is `primary`. */
   roles(): ReadonlyMap<string, Role>;
   /** Runs a command on the member with this address. Calls `answer` at most once. */
   run(address: string, command: Command, answer: Respond): void;

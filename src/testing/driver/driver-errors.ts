@@ -34,6 +34,10 @@ export const networkError = (message: string): Error => new DriverError('MongoNe
 export const networkTimeout = (message: string): Error =>
   new DriverError('MongoNetworkTimeoutError', message);
 
+/** The error of a command in flight on a connection to a member that the monitors have given up. */
+export const interrupted = (): Error =>
+  new DriverError('PoolClearedOnNetworkError', 'the connection was interrupted: the monitor got no answer');
+
 export const selectionFailed = (timeoutMs: number, reason: object): Error =>
   new DriverError('MongoServerSelectionError', `Server selection timed out after ${String(timeoutMs)} ms`, {
     reason,
@@ -64,7 +68,7 @@ export function errorOf(reply: Exclude<Reply, { readonly type: 'answer' }>): Err
 
 type WriteFailure = Answer & { readonly errmsg: string };
 
-/** If the answer reports that its write concern is not met, throws the error that the driver throws for the command. */
+/** If the answer reports that the write concern is not met, throws the error that the driver throws for the command. */
 export function throwIfWriteConcernFailed(answer: Answer): void {
   const { writeConcernError } = answer as { readonly writeConcernError?: WriteFailure };
   if (writeConcernError === undefined) return;

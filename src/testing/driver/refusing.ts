@@ -11,9 +11,15 @@ const ASKED_OF_ANY: readonly string[] = [
   'tagName',
 ];
 
+/** What a class of the driver may have under a symbol, and how an error names it. */
+const SYMBOLS: ReadonlyMap<string | symbol, string> = new Map([
+  [Symbol.asyncIterator, '[Symbol.asyncIterator]'],
+  [Symbol.asyncDispose, '[Symbol.asyncDispose]'],
+]);
+
 /**
- * Returns a proxy of the object. A call of a driver's method that the object lacks fails with an error that names the
- * method.
+ * Returns a proxy of the object. A call of a method that the object lacks throws an error that names the method. So
+ * does a loop `for await` over the object.
  *
  * @param what - The name of the driver's class, such as `Collection`.
  */
@@ -22,10 +28,11 @@ export function refusingOthers<T extends object>(object: T, what: string): T {
     get(target, property) {
       const value: unknown = Reflect.get(target, property, target);
       if (typeof value === 'function' && property !== 'constructor') return value.bind(target) as unknown;
-      const isKnown = typeof property === 'symbol' || property in target || ASKED_OF_ANY.includes(property);
+      const name = typeof property === 'symbol' ? SYMBOLS.get(property) : `.${property}`;
+      const isKnown = name === undefined || property in target || ASKED_OF_ANY.includes(String(property));
       if (isKnown) return value;
       return () => {
-        throw notSimulated(new NotSimulatedError(`${what}.${property}`));
+        throw notSimulated(new NotSimulatedError(`${what}${name}`));
       };
     },
   });

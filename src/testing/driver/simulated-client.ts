@@ -5,8 +5,8 @@ import { SURROUNDINGS } from '../../surroundings.js';
 import { Connections } from './connections.js';
 import type { Answered, SendOptions } from './connections.js';
 import type { Deployment } from './deployment.js';
-import { clientClosed, notConnected } from './driver-errors.js';
-import { refuseOtherEncoding } from './driver-options.js';
+import { clientClosed, interrupted, notConnected } from './driver-errors.js';
+import { refuseOtherSettings, refuseUnlessKnown } from './driver-options.js';
 import type { Options } from './driver-options.js';
 import { refusingOthers } from './refusing.js';
 import type { Sender } from './sender.js';
@@ -41,14 +41,19 @@ export class SimulatedClient extends EventEmitter implements Sender {
     this.#face = refusingOthers(this, 'MongoClient');
     const hosts = [...deployment.roles().keys()];
     this.options = { hosts, replicaSet: deployment.setName, maxPoolSize: MAX_POOL_SIZE };
-    this.#topology = new Topology(process, deployment, (change) => {
-      this.emit('topologyDescriptionChanged', change);
+    this.#topology = new Topology(process, deployment, {
+      changed: (change) => {
+        this.emit('topologyDescriptionChanged', change);
+      },
+      givenUp: () => {
+        this.#connections.closeAll(interrupted());
+      },
     });
     this.#connections = new Connections(process, deployment, this.#topology, MAX_POOL_SIZE);
   }
 
   db(name = 'test', options: Options = {}): SimulatedDatabase {
-    refuseOtherEncoding('MongoClient.db', options);
+    refuseOtherSettings('MongoClient.db', options);
     return refusingOthers(new SimulatedDatabase(this.#face, this.process, this, name), 'Db');
   }
 
@@ -67,8 +72,10 @@ export class SimulatedClient extends EventEmitter implements Sender {
     return Promise.resolve();
   }
 
-  startSession(): Session {
-    return { inTransaction: () => false, endSession: () => Promise.resolve() };
+  startSession(options: Options = {}): Session {
+    refuseUnlessKnown('startSession', options, ['causalConsistency']);
+    const session = { inTransaction: () => false, endSession: () => Promise.resolve() };
+    return refusingOthers(session, 'ClientSession');
   }
 
   async send(command: Command, options: SendOptions): Promise<Answered> {
@@ -89,11 +96,19 @@ export class SimulatedClient extends EventEmitter implements Sender {
     if (this.topology !== undefined) this.#topology.cut();
   }
 
-  /** The process reaches the members again, over new connections. */
+  /** The process reaches the members again, over new connections. If it stands still, it learns so when it goes on. */
   heal(): void {
     this.process.heal();
-    this.#connections.closeAll();
-    if (this.topology !== undefined) this.#topology.healed();
+    this.process.hear(() => {
+      if (this.process.isCut) return;
+      this.#connections.closeAll();
+      if (this.topology !== undefined) this.#topology.healed();
+    });
+  }
+
+  /** All members have stopped. */
+  disconnected(): void {
+    this.#connections.disconnected();
   }
 
   #open(): void {

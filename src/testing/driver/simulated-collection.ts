@@ -3,8 +3,9 @@ import type { Answer } from '../replica-set/reply.js';
 import { SimulatedChangeStream } from './change-stream.js';
 import type { WatchOptions } from './change-stream.js';
 import { throwIfWriteFailed } from './driver-errors.js';
-import { refuseOtherEncoding, refuseUnlessKnown } from './driver-options.js';
-import type { Options } from './driver-options.js';
+import { otherValue, readConcernOf, refuseUnlessKnown } from './driver-options.js';
+import type { ConcernOptions, Options } from './driver-options.js';
+import { refusingOthers } from './refusing.js';
 import type { Sender } from './sender.js';
 
 interface UpdateResult {
@@ -19,23 +20,31 @@ interface Cursor {
   toArray(): Promise<readonly object[]>;
 }
 
+/** What a collection needs of its database. */
+interface Access {
+  readonly sender: Sender;
+  readonly command: (given: GivenCommand) => Promise<Answer>;
+  /** Makes the `_id` of a document that is inserted without one. */
+  readonly newId: () => unknown;
+}
+
+interface Inserted {
+  readonly acknowledged: true;
+  readonly insertedIds: Readonly<Record<number, unknown>>;
+}
+
+const NAMESPACE_NOT_FOUND = 26;
+
 /** The part of the driver's `Collection` that the library, its fenced updates and tests use. */
 export class SimulatedCollection {
   readonly dbName: string;
   readonly collectionName: string;
-  readonly #sender: Sender;
-  readonly #command: (given: GivenCommand) => Promise<Answer>;
+  readonly #access: Access;
 
-  constructor(
-    dbName: string,
-    collectionName: string,
-    sender: Sender,
-    command: (given: GivenCommand) => Promise<Answer>,
-  ) {
+  constructor(dbName: string, collectionName: string, access: Access) {
     this.dbName = dbName;
     this.collectionName = collectionName;
-    this.#sender = sender;
-    this.#command = command;
+    this.#access = access;
   }
 
   get namespace(): string {
@@ -44,7 +53,8 @@ export class SimulatedCollection {
 
   /**
    * In the driver, a collection has a write concern only if an option of the collection, the database or the client
-   * sets one. The simulation has no option of the client, and ignores those of the collection and the database.
+   * sets one. The simulation has no options of the client, and those of the collection and the database may name the
+   * default only.
    */
   get writeConcern(): undefined {
     return undefined;
@@ -58,15 +68,14 @@ export class SimulatedCollection {
     return await this.#update('updateMany', { q: filter, u: update, multi: true }, options);
   }
 
-  async insertOne(document: object, options: Options = {}): Promise<{ readonly acknowledged: boolean }> {
-    return await this.#insert('insertOne', [document], options);
+  async insertOne(document: object, options: Options = {}): Promise<object> {
+    const { acknowledged, insertedIds } = await this.#insert('insertOne', [document], options);
+    return { acknowledged, insertedId: insertedIds[0] };
   }
 
-  async insertMany(
-    documents: readonly object[],
-    options: Options = {},
-  ): Promise<{ readonly acknowledged: boolean }> {
-    return await this.#insert('insertMany', documents, options);
+  async insertMany(documents: readonly object[], options: Options = {}): Promise<object> {
+    const inserted = await this.#insert('insertMany', documents, options);
+    return { ...inserted, insertedCount: documents.length };
   }
 
   async deleteOne(filter: object, options: Options = {}): Promise<{ readonly deletedCount: unknown }> {
@@ -83,7 +92,7 @@ export class SimulatedCollection {
   }
 
   find(filter: object = {}, options: Options = {}): Cursor {
-    return { toArray: () => this.#find('find', filter, options) };
+    return refusingOthers({ toArray: () => this.#find('find', filter, options) }, 'FindCursor');
   }
 
   async countDocuments(filter: object = {}, options: Options = {}): Promise<number> {
@@ -102,25 +111,35 @@ export class SimulatedCollection {
     return answer['value'];
   }
 
-  async drop(): Promise<boolean> {
-    await this.#write({ drop: this.collectionName });
-    return true;
+  /** As with the driver, returns whether the collection existed. */
+  async drop(options: Options = {}): Promise<boolean> {
+    refuseUnlessKnown('drop', options, ['writeConcern']);
+    try {
+      await this.#write({ drop: this.collectionName, writeConcern: options['writeConcern'] });
+      return true;
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === NAMESPACE_NOT_FOUND) return false;
+      throw error;
+    }
   }
 
   watch(pipeline: readonly object[] = [], options: Options & WatchOptions = {}): SimulatedChangeStream {
-    refuseOtherEncoding('watch', options);
-    return new SimulatedChangeStream(this.#sender, this.dbName, this.collectionName, pipeline, options);
+    refuseUnlessKnown('watch', options, ['maxAwaitTimeMS', 'readConcern']);
+    const level = readConcernOf((options as ConcernOptions).readConcern)?.level ?? 'majority';
+    if (level !== 'majority') throw otherValue('watch', 'readConcern', level);
+    const { sender } = this.#access;
+    const stream = new SimulatedChangeStream(sender, this.dbName, this.collectionName, pipeline, options);
+    return refusingOthers(stream, 'ChangeStream');
   }
 
-  async #insert(
-    method: string,
-    documents: readonly object[],
-    options: Options,
-  ): Promise<{ readonly acknowledged: boolean }> {
+  /** As the driver does, gives each document without an `_id` one, also in the object of the caller. */
+  async #insert(method: string, documents: readonly object[], options: Options): Promise<Inserted> {
     refuseUnlessKnown(method, options, ['ordered', 'writeConcern']);
     const { ordered = true, writeConcern } = options;
+    for (const document of documents as readonly { _id?: unknown }[]) document._id ??= this.#access.newId();
+    const insertedIds = Object.fromEntries(documents.map((document, index) => [index, idOf(document)]));
     await this.#write({ insert: this.collectionName, documents, ordered, writeConcern });
-    return { acknowledged: true };
+    return { acknowledged: true, insertedIds };
   }
 
   async #update(method: string, statement: GivenCommand, options: Options): Promise<UpdateResult> {
@@ -151,16 +170,21 @@ export class SimulatedCollection {
   }
 
   async #write(given: GivenCommand): Promise<Answer> {
-    const answer = await this.#command(given);
+    const answer = await this.#access.command(given);
     throwIfWriteFailed(answer);
     return answer;
   }
 
   async #find(method: string, filter: object, options: Options): Promise<readonly object[]> {
     refuseUnlessKnown(method, options, ['projection', 'sort', 'limit', 'readConcern', 'collation']);
-    const { projection, sort, limit, readConcern, collation } = options;
+    const { projection, sort, limit, collation } = options;
+    const readConcern = readConcernOf((options as ConcernOptions).readConcern);
     const given = { find: this.collectionName, filter, projection, sort, limit, readConcern, collation };
-    const { cursor } = (await this.#command(given)) as { readonly cursor: { readonly firstBatch: object[] } };
+    const { cursor } = (await this.#access.command(given)) as {
+      readonly cursor: { readonly firstBatch: object[] };
+    };
     return cursor.firstBatch;
   }
 }
+
+const idOf = (document: object): unknown => (document as { readonly _id?: unknown })._id;

@@ -1,4 +1,5 @@
 import { keepAlive } from '../../keep-alive.js';
+import { idOfProcess } from '../commands/object-id.js';
 import { readCommand } from '../commands/read-command.js';
 import { NotSimulatedError } from '../server/errors/server-error.js';
 import type { Command, GivenCommand } from '../commands/command.js';
@@ -6,7 +7,7 @@ import type { Answer } from '../replica-set/reply.js';
 import { SURROUNDINGS } from '../../surroundings.js';
 import type { Surroundings } from '../../surroundings.js';
 import { notSimulated, throwIfWriteConcernFailed } from './driver-errors.js';
-import { refuseOtherEncoding } from './driver-options.js';
+import { refuseOtherDefaults, refuseOtherSettings } from './driver-options.js';
 import type { Options } from './driver-options.js';
 import { refusingOthers } from './refusing.js';
 import type { Sender } from './sender.js';
@@ -21,17 +22,19 @@ export class SimulatedDatabase {
   /** A proxy of the client, in which every method that is not simulated throws an error. */
   readonly client: object;
   readonly databaseName: string;
+  readonly #surroundings: Surroundings;
   readonly #sender: Sender;
 
   constructor(client: object, surroundings: Surroundings, sender: Sender, databaseName: string) {
     this.client = client;
     this.databaseName = databaseName;
     Object.assign(this, { [SURROUNDINGS]: surroundings });
+    this.#surroundings = surroundings;
     this.#sender = sender;
   }
 
   async command(given: GivenCommand, options: CommandOptions = {}): Promise<Answer> {
-    refuseOtherEncoding('Db.command', options);
+    refuseOtherDefaults('Db.command', options);
     const { signal } = options;
     const { answer } = await this.#sender.send(this.#read(given), { signal });
     throwIfWriteConcernFailed(answer);
@@ -39,12 +42,14 @@ export class SimulatedDatabase {
   }
 
   collection(name: string, options: Options = {}): SimulatedCollection {
-    refuseOtherEncoding('Db.collection', options);
+    refuseOtherSettings('Db.collection', options);
     // The program awaits the calls of a collection, so they keep the process alive, as the sockets of a driver do. A
     // direct call of `command` does not: the library decides itself which of its calls keep the process alive.
-    const collection = new SimulatedCollection(this.databaseName, name, this.#sender, (given) =>
-      keepAlive(this.command(given)),
-    );
+    const collection = new SimulatedCollection(this.databaseName, name, {
+      sender: this.#sender,
+      command: (given) => keepAlive(this.command(given)),
+      newId: () => idOfProcess(this.#surroundings.clock),
+    });
     return refusingOthers(collection, 'Collection');
   }
 

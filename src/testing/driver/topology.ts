@@ -31,24 +31,26 @@ export interface DescriptionChange {
   readonly newDescription: Description;
 }
 
+export interface TopologyListener {
+  changed(change: DescriptionChange): void;
+  /** The monitors have given all members up. The driver then interrupts what is in flight. */
+  givenUp(): void;
+}
+
 /** The members as the monitors of one client know them, and the commands that wait for a primary. */
 export class Topology {
   readonly #process: SimulatedProcess;
   readonly #deployment: Deployment;
-  readonly #onChange: (change: DescriptionChange) => void;
+  readonly #listener: TopologyListener;
   readonly #waiting = new Set<() => void>();
   #description: Description = { type: 'Unknown', servers: new Map() };
   /** While the process is cut off: the timer after which its monitors give all members up. */
   #silence: Timer | undefined;
 
-  constructor(
-    process: SimulatedProcess,
-    deployment: Deployment,
-    onChange: (change: DescriptionChange) => void,
-  ) {
+  constructor(process: SimulatedProcess, deployment: Deployment, listener: TopologyListener) {
     this.#process = process;
     this.#deployment = deployment;
-    this.#onChange = onChange;
+    this.#listener = listener;
   }
 
   open(): void {
@@ -83,6 +85,7 @@ export class Topology {
     this.#silence = clock.at(clock.nowMs() + MONITOR_TIMEOUT_MS, () => {
       const timeout = networkTimeout(`no answer within ${String(MONITOR_TIMEOUT_MS)} ms`);
       this.#markAll(timeout);
+      this.#listener.givenUp();
     });
   }
 
@@ -93,8 +96,8 @@ export class Topology {
   }
 
   /**
-   * Called when this member has answered that it is not primary or stops, or has closed a connection: perhaps this
-   * member is not primary any more.
+   * Called when this member has closed a connection, or has answered that it is not primary or that it stops. Perhaps
+   * this member is not primary any more.
    */
   suspect(address: string): void {
     const server = this.#description.servers.get(address);
@@ -106,6 +109,7 @@ export class Topology {
 
   close(): void {
     this.#silence?.cancel();
+    this.#silence = undefined;
     this.#description = { type: 'Unknown', servers: new Map() };
   }
 
@@ -154,7 +158,7 @@ export class Topology {
   #become(newDescription: Description): void {
     const previousDescription = this.#description;
     this.#description = newDescription;
-    this.#onChange({ previousDescription, newDescription });
+    this.#listener.changed({ previousDescription, newDescription });
     for (const notify of [...this.#waiting]) notify();
   }
 }

@@ -3,6 +3,7 @@
 import type { Namespace } from '../replica-set/documents.js';
 import type { Member } from '../replica-set/member.js';
 import { toDriver } from '../server/values.js';
+import type { DocumentValue, Value } from '../server/values.js';
 
 /** A document as the driver reads it. */
 export type StoredDocument = Readonly<Record<string, unknown>>;
@@ -19,48 +20,75 @@ export interface StoredVersion {
   readonly at: Date;
 }
 
+/** A version as the members have it. Nothing outside can change it. */
+interface Recorded {
+  readonly namespace: string;
+  readonly id: Value;
+  readonly after: DocumentValue | undefined;
+  readonly wallMs: number;
+}
+
 /**
- * Every version of every document that a majority has had, in order. A write that is rolled back leaves no version.
+ * Every version that a majority has had, of every document, in the order of the oplog. A write that is rolled back
+ * leaves no version. A caller gets copies, so it changes nothing here.
  */
 export class History {
-  readonly #versions: StoredVersion[] = [];
-  readonly #current = new Map<Namespace, Map<string, StoredDocument>>();
-  #recorded = 0;
+  readonly #recorded: Recorded[] = [];
+  readonly #current = new Map<Namespace, Map<string, DocumentValue>>();
+  /** How many entries of the oplog are recorded. */
+  #length = 0;
+  /** The list that was told last, as long as it is complete. */
+  #told: readonly StoredVersion[] = [];
 
   get versions(): readonly StoredVersion[] {
-    return this.#versions;
+    const added = this.#recorded.slice(this.#told.length);
+    if (added.length > 0) this.#told = Object.freeze([...this.#told, ...added.map(decoded)]);
+    return this.#told;
+  }
+
+  /** Versions that nobody else has. */
+  get ownVersions(): readonly StoredVersion[] {
+    return this.#recorded.map(decoded);
   }
 
   get documents(): readonly StoredDocument[] {
-    return [...this.#current.values()].flatMap((documents) => [...documents.values()]);
+    return [...this.#current.values()].flatMap((documents) =>
+      [...documents.values()].map((document) => toDriver(document) as StoredDocument),
+    );
   }
 
   /** Records the versions that a majority has got since the last call. */
   record(member: Member): void {
-    for (; this.#recorded < member.committedLength; this.#recorded += 1) {
-      const entry = member.entryAt(this.#recorded);
+    for (; this.#length < member.committedLength; this.#length += 1) {
+      const entry = member.entryAt(this.#length);
       if (entry === undefined) return;
       const { change, wallMs } = entry;
-      const at = new Date(wallMs);
       if (change.type === 'write') {
         const { namespace, key, id, after } = change;
-        const document = after === undefined ? null : (toDriver(after) as StoredDocument);
-        this.#add({ namespace, id: toDriver(id), document, at }, key);
+        this.#add({ namespace, id, after, wallMs }, key);
       } else if (change.type === 'drop') {
         const { namespace } = change;
-        for (const [key, { _id: id }] of this.#current.get(namespace) ?? []) {
-          this.#add({ namespace, id, document: null, at }, key);
+        for (const [key, document] of this.#current.get(namespace) ?? []) {
+          this.#add({ namespace, id: document.get('_id') ?? null, after: undefined, wallMs }, key);
         }
       }
     }
   }
 
-  #add(version: StoredVersion, key: string): void {
-    const { namespace, document } = version;
-    this.#versions.push(Object.freeze(version));
-    const documents = this.#current.get(namespace) ?? new Map<string, StoredDocument>();
+  #add(version: Recorded, key: string): void {
+    const { namespace, after } = version;
+    this.#recorded.push(version);
+    const documents = this.#current.get(namespace) ?? new Map<string, DocumentValue>();
     this.#current.set(namespace, documents);
-    if (document === null) documents.delete(key);
-    else documents.set(key, document);
+    if (after === undefined) documents.delete(key);
+    else documents.set(key, after);
   }
 }
+
+const decoded = ({ namespace, id, after, wallMs }: Recorded): StoredVersion =>
+  Object.freeze({
+    namespace,
+    id: toDriver(id),
+    document: after === undefined ? null : (toDriver(after) as StoredDocument),
+    at: new Date(wallMs),
+  });

@@ -2,9 +2,9 @@ import type { Lease, LockKind, Waiter } from '../../protocol/lock-document.js';
 import type { Version } from './lock-version.js';
 
 interface Rules {
-  /** The reason why one version breaks S1, by the rules of its kind; `undefined` if it does not. */
+  /** Tells why this version breaks S1, by the rules of its kind; `undefined` if the version does not break S1. */
   wrongWith(version: Version): string | undefined;
-  /** Whether the head of the queue could be admitted beside these leases. */
+  /** Whether the head of the queue could be admitted beside the leases of this version. */
   mayEnter(version: Version, head: Waiter): boolean;
 }
 
@@ -59,7 +59,7 @@ export function checkLegal(version: Version): void {
 
 /**
  * L2: no seat stays free that the head of the queue could have, and no upgrade waits while its lease is the only one.
- * L1: no waiter asks for more than the limit.
+ * L1: no waiter asks for more permits than the limit.
  */
 export function checkNoSeatStaysEmpty(version: Version): void {
   const { kind, leases, limit = Infinity, queue } = version;

@@ -41,7 +41,7 @@ export function versionOf(stored: Readonly<Record<string, unknown>> | null): Ver
   };
 }
 
-/** The name of the field that has the lease or the place of this attempt; `undefined` if there is none. */
+/** The path of the field that has the lease or the place of this attempt; `undefined` if the attempt has neither. */
 export function fieldOf(stored: Readonly<Record<string, unknown>>, id: string): string | undefined {
   const { holder, readers, writer, holders, queue } = stored as unknown as StoredSeats;
   const seats = { holder: [holder], readers, writer: [writer], holders };

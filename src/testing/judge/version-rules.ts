@@ -1,54 +1,18 @@
 import type { Lease, Waiter } from '../../protocol/lock-document.js';
+import {
+  grantsHaveTheLeaseOfTheirWaiter,
+  leasesLastOneLease,
+  nobodyIsRevived,
+  placesLastOneLease,
+} from './lease-lengths.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from './legality.js';
-import type { Version } from './lock-version.js';
+import { givenIn, leaseOf, newcomersIn, stayingIn, wrong } from './step.js';
+import type { Invariant, Rule, Step, Wrong } from './step.js';
 import { lastTokenOf, overlapIn } from './token-blocks.js';
-
-/** The invariants of docs/protocol.md that one version and the next one can break. */
-export type Invariant = 'S1' | 'S3' | 'S5' | 'L1' | 'L2' | 'L3';
-
-/** One version of a lock's document and the next one, without the operations between them. */
-export interface Step {
-  readonly before: Version;
-  readonly after: Version;
-  /** The words in `wake` that the update wrote. */
-  readonly wake: string;
-  /** The server's time of the version `after`. A lease that expired at this time or earlier was certainly over. */
-  readonly overBeforeMs: number;
-  /** The highest token given or reserved under this name before the version `after`. */
-  readonly lastToken: number;
-  /** `purgeAt` in both versions, in ms. `before` is 0 if there was no document. */
-  readonly purgeAtMs: { readonly before: number; readonly after: number };
-}
-
-export interface Wrong {
-  readonly invariant: Invariant;
-  readonly what: string;
-}
-
-type Rule = (step: Step) => Iterable<Wrong>;
-
-const wrong = (invariant: Invariant, what: string): Wrong => ({ invariant, what });
-
-/** The leases that got a new token, by a grant or by a change of mode. */
-export const givenIn = ({ before, after }: Pick<Step, 'before' | 'after'>): readonly Lease[] =>
-  after.leases.filter(({ id, token }) => leaseOf(before, id)?.token !== token);
 
 export function* wrongIn(step: Step): Iterable<Wrong> {
   for (const rule of RULES) yield* rule(step);
 }
-
-const leaseOf = ({ leases }: Version, id: string): Lease | undefined =>
-  leases.find((lease) => lease.id === id);
-
-const newcomersIn = ({ before, after }: Step): readonly Lease[] =>
-  after.leases.filter(({ id }) => leaseOf(before, id) === undefined);
-
-/** For each lease that is in both versions, its record in both. */
-const stayingIn = ({ before, after }: Step): readonly (readonly [Lease, Lease])[] =>
-  before.leases.flatMap((was) => {
-    const is = leaseOf(after, was.id);
-    return is === undefined ? [] : [[was, is] as const];
-  });
 
 function* legal({ after }: Step): Iterable<Wrong> {
   for (const check of [checkLegal, checkNoSeatStaysEmpty]) {
@@ -62,8 +26,8 @@ function* legal({ after }: Step): Iterable<Wrong> {
 }
 
 /**
- * A lowered limit may leave more permits held than it allows. But no permits may be granted while more than the limit
- * would then be held.
+ * After the limit was lowered, more permits may be held than the limit allows. But a grant must not leave more permits
+ * held than the limit allows.
  */
 function* noGrantExceedsTheLimit(step: Step): Iterable<Wrong> {
   const { before, after } = step;
@@ -106,8 +70,8 @@ function* purgeAtCoversAllExpiries({ after, purgeAtMs }: Step): Iterable<Wrong> 
 }
 
 /**
- * Whether the leader's candidate may return at the server time `ms`: the term is over, so that the transition of the
- * election (the last `transitionMs` of the leader's stored lease) has begun, and the lease is not ending.
+ * Whether the leader's candidate may return at the server time `ms`. The candidate may return if the lease is not
+ * ending and the transition of the election has begun. The transition is the last `transitionMs` of the leader's lease.
  */
 const isSilent = ({ ending, expiresAt, transitionMs = 0 }: Lease, ms: number): boolean =>
   ending !== true && expiresAt.getTime() - transitionMs <= ms;
@@ -124,7 +88,7 @@ const followsItself = ({ before }: Step, { candidateId, acquiredAt }: Lease): bo
 
 /**
  * Whether the leader's candidate may have returned and left within this update. The only trace is the word about the
- * attempt that left. If that attempt was not queued before, its candidate is unknown, and counts as the leader's.
+ * attempt that left. If that attempt was not queued before, its candidate is unknown and may be the leader's.
  */
 function cameBackAndLeft({ before, wake, overBeforeMs }: Step, leader: Lease): boolean {
   if (leader.candidateId === undefined || !isSilent(leader, overBeforeMs)) return false;
@@ -183,38 +147,6 @@ function* nobodyDeadComesIn(step: Step): Iterable<Wrong> {
   }
 }
 
-const transitionOf = ({ transitionMs = 0 }: Lease): number => transitionMs;
-
-/**
- * A grant has the `leaseMs` of its waiter; in an election, `transitionMs` is added once. The expiry, without
- * `transitionMs`, is at most the later of two times: the expiry of the place, and `leaseMs` after `acquiredAt`.
- */
-function* grantsHaveTheLeaseOfTheirWaiter(step: Step): Iterable<Wrong> {
-  const waiters = new Map(step.before.queue);
-  for (const lease of newcomersIn(step)) {
-    const waiter = waiters.get(lease.id);
-    // An attempt that did not wait got what its own request asked for.
-    if (waiter === undefined) continue;
-    const addedMs = transitionOf(lease);
-    const asked = `${waiter.leaseMs} ms and a transition of ${addedMs} ms`;
-    if (lease.leaseMs !== waiter.leaseMs + addedMs)
-      yield wrong('L3', `${lease.id} waited for ${asked}, and its lease has ${lease.leaseMs} ms`);
-    const latestMs = Math.max(waiter.expiresAt.getTime(), Number(lease.acquiredAt) + waiter.leaseMs);
-    const overMs = lease.expiresAt.getTime() - addedMs - latestMs;
-    if (overMs > 0) yield wrong('L3', `${lease.id} waited for ${asked}, and counts on ${overMs} ms more`);
-  }
-}
-
-/** A new or later expiry of a place is at most `leaseMs` after the update that sets it. */
-function* placesLastOneLease({ before, after, overBeforeMs }: Step): Iterable<Wrong> {
-  const waiters = new Map(before.queue);
-  for (const [id, { expiresAt, leaseMs }] of after.queue) {
-    const was = waiters.get(id)?.expiresAt ?? new Date(0);
-    const overMs = expiresAt.getTime() - leaseMs - overBeforeMs;
-    if (expiresAt > was && overMs > 0) yield wrong('L3', `${id} waits for ${overMs} ms more than its lease`);
-  }
-}
-
 function* nobodyOvertakesAnUpgrade(step: Step): Iterable<Wrong> {
   const waiting = stayingIn(step).find(
     ([was, is]) => was.upgrading === true && is.upgrading === true && was.change === is.change,
@@ -258,7 +190,7 @@ function* nobodyLeavesUnnamed(step: Step): Iterable<Wrong> {
 }
 
 /**
- * An update that queues a request of another process behind a kept lease, or that makes an upgrade wait, tells the
+ * An update that queues a request of another process behind a kept seat, or that makes an upgrade wait, tells the
  * keeper by a word. Without the word, the keeper may learn of the waiter late.
  */
 function* keepersAreTold(step: Step): Iterable<Wrong> {
@@ -284,6 +216,8 @@ const RULES: readonly Rule[] = [
   nobodyDeadComesIn,
   grantsHaveTheLeaseOfTheirWaiter,
   placesLastOneLease,
+  leasesLastOneLease,
+  nobodyIsRevived,
   nobodyOvertakesAnUpgrade,
   leasesStayWhatTheyAre,
   nobodyLeavesUnnamed,

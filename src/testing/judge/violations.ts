@@ -1,9 +1,10 @@
 import { LOCK_KINDS } from '../../protocol/lock-document.js';
 import type { StoredDocument, StoredVersion } from './history.js';
 import { versionOf } from './lock-version.js';
+import { shapeFault } from './stored-shape.js';
 import { lastTokenOf } from './token-blocks.js';
 import { wrongIn } from './version-rules.js';
-import type { Invariant, Step } from './version-rules.js';
+import type { Invariant, Step } from './step.js';
 
 /** A broken invariant, and the version that breaks it. */
 export interface Violation {
@@ -20,7 +21,7 @@ export interface Violation {
 }
 
 interface Judged {
-  /** The newest version; `null` if there is no document, or one that is no lock document. */
+  /** The newest version that had the shape of a lock; `null` if the document does not exist. */
   document: StoredDocument | null;
   /** The highest token given or reserved so far. A deletion of the document does not reset it. */
   lastToken: number;
@@ -31,7 +32,9 @@ export function violationsIn(versions: readonly StoredVersion[]): readonly Viola
   const locks = new Map<string, Judged>();
   return versions.flatMap((version, index) => {
     const { namespace, id, document } = version;
-    const key = `${namespace} ${String(id)}`;
+    // The name of a lock is a text, and an application's document beside it may have the number 5 for its `_id`.
+    if (typeof id !== 'string') return [];
+    const key = JSON.stringify([namespace, id]);
     const judged = locks.get(key) ?? { document: null, lastToken: 0 };
     if (!locks.has(key) && !isLock(document)) return [];
     locks.set(key, judged);
@@ -49,19 +52,20 @@ function* judge(
   { document, at }: StoredVersion,
 ): Iterable<Pick<Violation, 'invariant' | 'what'>> {
   const { document: before, lastToken } = judged;
-  judged.document = document;
   if (document === null) {
+    judged.document = null;
     yield* judgeVanished(before, at);
     return;
   }
-  if (!isLock(document)) {
-    judged.document = null;
-    yield { invariant: 'S1', what: 'it is not a lock document any more' };
+  const fault = shapeFault(document);
+  if (fault !== undefined) {
+    yield { invariant: 'S1', what: `it is no lock document: ${fault}` };
     return;
   }
+  judged.document = document;
   const step: Step = {
     ...{ before: versionOf(before), after: versionOf(document), wake: String(document['wake']) },
-    ...{ overBeforeMs: at.getTime(), lastToken },
+    ...{ overBeforeMs: at.getTime(), earliestMs: at.getTime(), lastToken },
     purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(document) },
   };
   yield* wrongIn(step);

@@ -2,7 +2,7 @@
 
 import { systemClock } from '../../clock.js';
 import type { Clock, Timer } from '../../clock.js';
-import type { Surroundings } from '../../surroundings.js';
+import type { Surroundings, Timeline } from '../../surroundings.js';
 import type { SeededChance } from '../time/seeded-chance.js';
 import type { Time } from '../time/time.js';
 
@@ -24,6 +24,7 @@ export class SimulatedProcess implements Surroundings {
   #isCut = false;
   /** The timers and the ends of turns that were due while the process stood still. */
   readonly #due: (() => void)[] = [];
+  /** What the process hears and sends when it goes on: messages, and the news that its network was healed. */
   readonly #inbox: (() => void)[] = [];
 
   constructor(time: Time, chance: SeededChance, processName: string) {
@@ -42,6 +43,10 @@ export class SimulatedProcess implements Surroundings {
     };
   }
 
+  get timeline(): Timeline {
+    return this.#time.timeline;
+  }
+
   get over(): AbortSignal {
     return this.#time.over;
   }
@@ -58,7 +63,7 @@ export class SimulatedProcess implements Surroundings {
     this.#isFrozen = true;
   }
 
-  /** The due timers fire first. Then the process reads what has arrived. */
+  /** The due timers fire first. Then the process goes through the messages in its inbox. */
   thaw(): void {
     this.#isFrozen = false;
     for (const backlog of [this.#due, this.#inbox]) {
@@ -78,9 +83,9 @@ export class SimulatedProcess implements Surroundings {
 
   /** Sends a message to a member. A process that stands still sends the message when it goes on. */
   send(arrive: () => void): void {
-    this.#whenAwake(this.#inbox, () => {
+    this.hear(() => {
       this.#time.deliverAt(this.#time.nowMs() + this.#latencyMs(), this.#unlessCut(arrive));
-    })();
+    });
   }
 
   /**
@@ -94,6 +99,11 @@ export class SimulatedProcess implements Surroundings {
     const atMs = this.#time.nowMs() + this.#latencyMs() + delayMs;
     if (delayMs > 0) this.#time.at(atMs, deliver);
     else this.#time.deliverAt(atMs, deliver);
+  }
+
+  /** Tells this process something at once. A process that stands still hears it when it goes on. */
+  hear(run: () => void): void {
+    this.#whenAwake(this.#inbox, run)();
   }
 
   #latencyMs(): number {

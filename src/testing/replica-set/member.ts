@@ -29,6 +29,8 @@ export class Member {
   term = 0;
   /** How far the clock of this member is ahead of the true time, in ms. */
   skewMs = 0;
+  /** What the clock showed when `atOneMoment` began; `undefined` outside of it. */
+  #momentMs: number | undefined;
 
   constructor(address: string, time: Time) {
     this.address = address;
@@ -37,7 +39,21 @@ export class Member {
 
   /** The clock of this member, in whole ms like a server's. */
   get nowMs(): number {
-    return Math.floor(this.#time.wallMs() + this.skewMs);
+    return this.#momentMs ?? Math.floor(this.#time.wallMs() + this.skewMs);
+  }
+
+  /**
+   * Runs a command or a purge, which reads the clock once: its filters, its updates and its entries have the same time.
+   * Otherwise, in real time, an entry could say that a lease was over before the update that extended the lease.
+   */
+  atOneMoment(run: () => void): void {
+    const outerMs = this.#momentMs;
+    this.#momentMs = this.nowMs;
+    try {
+      run();
+    } finally {
+      this.#momentMs = outerMs;
+    }
   }
 
   get length(): number {
@@ -68,8 +84,8 @@ export class Member {
   }
 
   /**
-   * Copies entries until the oplog begins with the first `length` entries of the source. If an entry differs from the
-   * source's entry at the same index, that entry and all later ones are rolled back first.
+   * Makes this oplog agree with the first `length` entries of the source (with fewer entries, if the source has become
+   * shorter). Rolls back from the first entry that differs, and copies the missing entries.
    */
   follow(source: Member, length: number): void {
     let common = Math.min(length, this.length);

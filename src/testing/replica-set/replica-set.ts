@@ -16,7 +16,7 @@ const MOST_LATENCY_MS = 0.3;
 const LEAST_STALE_MS = 50;
 const MOST_STALE_MS = 400;
 
-/** The time from the start of the members to the election, and between tries if there is no majority, in ms. */
+/** The time from `start` to the election, and from an election that finds no majority to the next one, in ms. */
 const START_ELECTION_MS = 200;
 
 export interface ReplicaSetListener {
@@ -43,7 +43,7 @@ export class ReplicaSet {
   /** The members that are cut off, each with the number of its cut. */
   readonly #isolated = new Map<Member, number>();
   #cuts = 0;
-  /** The member that has stepped down. In the next election it is a candidate only if the others are no majority. */
+  /** The member that has stepped down. In the next election, it is a candidate only if the others are no majority. */
   #resigned: Member | undefined;
   #term = 0;
   #primary: Member | undefined;
@@ -63,7 +63,7 @@ export class ReplicaSet {
     return this.#primary;
   }
 
-  /** The role of each member, by its address. Of several that act as primary, only the last elected one is primary. */
+  /** The role of each member, by its address. If several act as primary, only the last elected one is `primary`. */
   get roles(): ReadonlyMap<string, Role> {
     const newest = Math.max(...this.members.map(({ role, term }) => (role === 'primary' ? term : 0)));
     return new Map(
@@ -78,7 +78,7 @@ export class ReplicaSet {
     return this.members.find((member) => member.address === address);
   }
 
-  /** Sends to the other members what the primary has appended. An isolated primary reaches none of them. */
+  /** Sends the oplog of the primary to the other members. Does nothing if `from` is no longer the elected primary. */
   replicate(from: Member): void {
     if (from !== this.#primary || this.#isolated.has(from)) return;
     const { length, term } = from;
@@ -115,7 +115,7 @@ export class ReplicaSet {
     }
   }
 
-  /** Makes the primary step down. What it has sent still reaches the other members. */
+  /** Makes the primary step down. The messages that the primary has sent still arrive. */
   stepDown(electionMs: number): void {
     const old = this.#primary;
     if (old === undefined) return;
@@ -128,7 +128,7 @@ export class ReplicaSet {
 
   /**
    * Cuts the primary off from the other members. The old primary acts as primary until the cut ends, some time after
-   * the planned election. Then it follows the next primary, and rolls back every entry that no majority has.
+   * the planned election. Then the old primary follows the next one, and rolls back each entry that the next one lacks.
    */
   losePrimary(electionMs: number): void {
     const old = this.#primary;

@@ -24,8 +24,8 @@ const OPERATORS: ReadonlyMap<string, OperatorCompiler> = new Map(
 export const EXPRESSION_OPERATORS: readonly string[] = [...OPERATORS.keys()].sort();
 
 /**
- * Compiles an expression into closures. Most mistakes in an expression are reported now, before an evaluation, as the
- * server does.
+ * Compiles an expression into closures. Most mistakes in an expression are reported now, before an evaluation, as on a
+ * server.
  */
 export function compile(expression: Value, scope: Scope = Scope.EMPTY): Evaluation {
   if (typeof expression === 'string') {

@@ -7,7 +7,7 @@ import { ServerError } from './errors/server-error.js';
 /** A document in the making. A field that was removed, or was set to a missing value, keeps its position. */
 type Fields = Map<string, Value | undefined>;
 
-/** What a stage or a projection says about one path: the path is listed, or its value is computed. */
+/** One path of a stage or a projection: the path is listed, or its value is computed. */
 export type Leaf = 'listed' | Evaluation;
 
 /**
@@ -108,7 +108,7 @@ export class FieldTree {
       : undefined;
   }
 
-  /** The document without the listed fields. The document itself if no listed path begins with one of its fields. */
+  /** The document without the listed fields. If no listed path begins with one of its fields, the document itself. */
   excluding(document: DocumentValue): DocumentValue {
     if ([...this.#children.keys()].every((name) => document.get(name) === undefined)) return document;
     const fields: Fields = new Map(document);

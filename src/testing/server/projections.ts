@@ -73,14 +73,14 @@ const hasInclusion = (fields: DocumentValue): boolean =>
   [...fields].some(([path, value]) => path !== '_id' && (!isFlag(value) || isTrue(value)));
 
 /**
- * What a projection asks for at one path. `value` is a flag, such as 1 to include the field or 0 to exclude it, or an
- * expression. `objects` are the paths of the projection's inner objects that contain the path, the outermost first.
+ * One path of a projection. `value` is a flag, such as 1 to include the field or 0 to exclude it, or an expression.
+ * `objects` are the paths of the projection's inner objects that contain the path, the outermost first.
  */
 type Wish = readonly [path: string, value: Value, objects: readonly string[]];
 
 /**
- * What a projection asks for, path by path. If the value at a path is an object that is no expression, each field of
- * that object is a path of its own.
+ * Splits a projection into its paths. If the value at a path is an object that is no expression, each field of that
+ * object is a path of its own.
  */
 function wishesOf(fields: DocumentValue, objects: readonly string[] = []): readonly Wish[] {
   const around = objects.at(-1);

@@ -138,9 +138,9 @@ function equalTo(value: Value): Test {
 }
 
 /**
- * `$gt`, `$gte`, `$lt` and `$lte` compare only values whose types have the same rank, with two exceptions: `minKey` and
- * `maxKey` are compared with all values, and null equals a missing value. NaN is neither less nor greater than a
- * number.
+ * `$gt`, `$gte`, `$lt` and `$lte` compare only values whose types have the same rank, with two exceptions: an argument
+ * `minKey` or `maxKey` is compared with all values, and an argument null equals a missing value. NaN is neither less
+ * nor greater than a number.
  */
 function orderedTest(operator: '$gt' | '$gte' | '$lt' | '$lte', value: Value): Test {
   const includesEqual = operator === '$gte' || operator === '$lte';
@@ -233,7 +233,7 @@ const testOf =
 const isSamePattern = ({ parts }: OtherValue, { source, flags }: RegExp): boolean =>
   parts[0] === source && parts[1] === flags;
 
-/** Whether an element at the path meets the condition. For an array, its elements are tested, and the array itself. */
+/** Whether the value at the path meets the condition, or, if the value is an array, one of its elements. */
 const anyElement =
   (names: readonly string[], test: Test): Predicate =>
   (document) =>
@@ -250,15 +250,15 @@ const isLeaf = (value: Value | undefined, test: Test): boolean =>
   test(value) || (isArray(value) && value.some(test));
 
 /**
- * In an array, a path goes on in each element that is an object. If the next name is a number, it also goes on in the
- * element at that index.
+ * In an array, a path goes on in each element that is an object. If the next name is a number, the path also goes on in
+ * the element at that index.
  */
 function isAnyWithin(array: ArrayValue, names: readonly string[], from: number, test: Test): boolean {
   if (array.some((element) => isDocument(element) && isAny(element, names, from, test))) return true;
   const name = names[from] ?? '';
   const element = /^\d+$/.test(name) ? array[Number(name)] : undefined;
   if (element === undefined) return false;
-  // If the path ends at an index, only the element at that index is tested. The elements within it are not tested.
+  // The path ends at this index. If the element there is an array itself, its own elements are not tested.
   if (from === names.length - 1) return test(element);
   if (isDocument(element)) return isAny(element, names, from + 1, test);
   return isArray(element) && isAnyWithin(element, names, from + 1, test);

@@ -17,11 +17,11 @@ export interface Shaped<Compiled> {
 const MAX_STEPS = 200_000;
 
 /**
- * A cache of what was compiled. Its key is the shape of the source: the source without its constants and its longer
- * paths (`$a.b`), which become parameters. A path of one name (`$a`), a path of a variable, and the values that decide
- * how the source is compiled (`STATIC`, `fixedIn`) stay in the shape. The library makes its pipelines and projections
- * anew for each command, with other ids and times in them. Their shapes are few, so each shape is compiled once, unless
- * the cache is emptied.
+ * A cache of compiled sources: of expressions, or of projections. The key is the shape of the source. The shape is the
+ * source without its constants and its longer paths (`$a.b`), which become parameters. A path of one name (`$a`), a
+ * path of a variable, and the values that decide how the source is compiled (`STATIC`, `fixedIn`) stay in the shape.
+ * The library makes its pipelines and projections anew for each command, with other ids and times in them. But their
+ * shapes are few, so most sources are found in the cache.
  */
 export class Shapes<Compiled> {
   readonly #sort: 'expression' | 'projection';
@@ -209,7 +209,7 @@ class Parameters {
   }
 }
 
-/** The arguments that an operator needs when it is compiled. The shape keeps their values if they are strings. */
+/** The arguments that an operator needs when it is compiled. The shape keeps such an argument if it is a string. */
 const STATIC: ReadonlySet<string> = new Set(['as', 'to', 'regex']);
 
 function kindOf(text: string): 'constant' | 'path' | 'kept' {
@@ -246,7 +246,7 @@ function fixedIn(value: Value): string | undefined {
   return length === undefined ? undefined : `cut ${String(length)}`;
 }
 
-/** The most paths in the cache. */
+/** `paths` is emptied when it has this many entries. */
 const MAX_PATHS = 10_000;
 
 const paths = new Map<string, PathParameter>();

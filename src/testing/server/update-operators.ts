@@ -13,7 +13,7 @@ import { compareStrings, compareValues } from './values/comparison.js';
 import { toNumber } from './operators/arithmetic.js';
 import { NotSimulatedError, ServerError } from './errors/server-error.js';
 
-/** What the new value of a field may depend on, besides the old value. */
+/** The new value of a field may depend on these circumstances of the update. */
 interface Moment {
   readonly isInsert: boolean;
   readonly nowMs: number;

@@ -40,7 +40,7 @@ const isPartOf = (part: DocumentValue, whole: Value): boolean => {
   return isArray(whole) && whole.some((value) => isPartOf(part, value));
 };
 
-/** A change of the `_id` is refused. An `_id` that the update has removed is put back. It stays the first field. */
+/** A change of the `_id` is refused. An `_id` that the update has removed is put back. The `_id` is the first field. */
 function withIdOf(before: DocumentValue, after: DocumentValue): DocumentValue {
   const [id, stored] = [after.get('_id'), before.get('_id')];
   if (stored === undefined) return after;

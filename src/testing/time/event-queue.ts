@@ -5,8 +5,8 @@ export interface Happening {
   readonly order: number;
   /**
    * Whether virtual time goes on by itself until this event has happened. True for the arrival of a message without an
-   * added delay, and for what a process catches up on when it goes on after a `freeze`. False for timers and for
-   * delayed replies.
+   * added delay, and for everything that a process catches up on after a `freeze`. False for timers and for messages
+   * with an added delay.
    */
   readonly isMessage: boolean;
   readonly happen: () => void;

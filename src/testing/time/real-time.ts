@@ -4,6 +4,7 @@ import type { Time } from './time.js';
 import { turnOfEventLoop } from './turns.js';
 
 export class RealTime implements Time {
+  readonly timeline = 'real';
   #messages = 0;
   readonly #ending = new AbortController();
 

@@ -1,17 +1,17 @@
 // Folder `time`: the time of a simulation, virtual or real, and the random numbers of its seed.
 
 import type { Timer } from '../../clock.js';
+import type { Timeline } from '../../surroundings.js';
 
 /** The time that all processes and members of a simulation share. */
 export interface Time {
+  readonly timeline: Timeline;
   nowMs(): number;
   wallMs(): number;
   at(atMs: number, fire: () => void): Timer;
   /** Like `at`, for a message on its way. Virtual time goes on by itself until the message has arrived. */
   deliverAt(atMs: number, deliver: () => void): Timer;
-  /**
-   * Calls `fire` when the present turn of the event loop has ended and all promises that follow from it are settled.
-   */
+  /** Calls `fire` after the present turn of the event loop and all its microtasks. */
   afterTurn(fire: () => void): Timer;
   advance(ms: number): Promise<void>;
   /** Resolves when nothing more can happen until time passes. */

@@ -5,8 +5,9 @@ import type { Time } from './time.js';
 import { turnOfEventLoop } from './turns.js';
 
 /**
- * A caller of `advance` or `settle`. It waits until virtual time has reached `untilMs` (-Infinity for `settle`) and
- * nothing more happens. While others advance, a caller of `settle` goes on when the earliest of their goals is reached.
+ * A caller of `advance` or `settle`. A caller of `advance` waits until all events up to `untilMs` have happened. A
+ * caller of `settle` (`untilMs` is -Infinity) waits until no event is due and no message is on its way. While others
+ * advance, the caller of `settle` goes on when the earliest of their goals is reached.
  */
 interface Goal {
   readonly untilMs: number;
@@ -14,11 +15,12 @@ interface Goal {
 }
 
 /**
- * Time that passes only when `advance` is called, and for the short time that a message takes. One event follows the
- * other, in the order of their instants. Before each event all promises are settled, so the same events have the same
- * effects in each run.
+ * Time that passes only when `advance` is called, and for the short time that a message takes. Events happen one after
+ * the other, in the order of their instants. A turn of the event loop passes before each event: the callbacks of all
+ * promises that earlier events have settled run first. So the same events have the same effects in each run.
  */
 export class VirtualTime implements Time {
+  readonly timeline: object = this;
   readonly #epochMs: number;
   readonly #queue = new EventQueue();
   readonly #turns: { fire: (() => void) | undefined }[] = [];
@@ -103,8 +105,8 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * Lets one event after the other happen, and moves the clock on to each, until no goal and no message is left. One
-   * run serves the goals of all callers.
+   * Lets one event after the other happen, until `#step` finds nothing more to do. One run serves the goals of all
+   * callers.
    */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
@@ -114,7 +116,7 @@ export class VirtualTime implements Time {
     this.#isRunning = false;
   }
 
-  /** Runs the calls that were given to `afterTurn`. All promises settle before each call and after the last one. */
+  /** Runs the calls that were given to `afterTurn`. A turn of the event loop passes before each and after the last. */
   async #drain(): Promise<void> {
     for (;;) {
       await turnOfEventLoop();
@@ -125,8 +127,8 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * Lets the next event happen. If none may happen now, tells the callers with the earliest goal that it is reached.
-   * Returns false if no event may happen now and there is no caller.
+   * Moves the clock to the next event and lets it happen. If no event may happen now, moves the clock to the earliest
+   * goal of the callers, and tells each caller whose goal is reached. Returns false if there is no caller either.
    */
   #step(): boolean {
     const { first } = this.#queue;
@@ -153,8 +155,8 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * While callers advance, no event later than the earliest of their goals happens. So the clock shows exactly that
-   * goal when its caller goes on.
+   * While callers of `advance` wait, no event later than the earliest of their goals happens. So the clock shows
+   * exactly that goal when its caller goes on.
    */
   #mayHappen({ atMs }: Happening, untilMs: number): boolean {
     return atMs <= Math.max(untilMs, this.#nowMs) || (untilMs === -Infinity && this.#messages > 0);

@@ -9,12 +9,14 @@ const CODE_NAMES: Readonly<Record<number, string>> = {
   28: 'PathNotViable',
   40: 'ConflictingUpdateOperators',
   52: 'DollarPrefixedFieldName',
+  53: 'InvalidIdField',
   54: 'NotSingleValueField',
   56: 'EmptyFieldName',
   66: 'ImmutableField',
   159: 'DurationOverflow',
   168: 'InvalidPipelineOperator',
   241: 'ConversionFailure',
+  10_334: 'BSONObjectTooLarge',
 };
 
 /** The refusal of a command. A real server refuses the same update, query or projection with the same code. */
@@ -31,7 +33,7 @@ export class ServerError extends Error {
   }
 }
 
-/** The simulation cannot do this. A real server may be able to. */
+/** The error for a feature that the simulation does not have. A real server may have the feature. */
 export class NotSimulatedError extends Error {
   constructor(what: string) {
     super(`leasehold/testing does not simulate ${what}`);

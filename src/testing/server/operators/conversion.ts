@@ -35,7 +35,7 @@ const toLong: Conversion = (value) => {
 const toInt: Conversion = (value) => {
   if (value instanceof DateValue) throw failure(value, 'int');
   const exact = integerOf(value, 'int');
-  // The server compares a double before it cuts off the fraction.
+  // The server compares a double with the range of an int before it cuts off the fraction.
   const compared = value instanceof Double ? value.value : exact;
   if (compared < MIN_INT || compared > MAX_INT) throw failure(value, 'int');
   return Number(exact);

@@ -7,8 +7,9 @@ import { DECIMAL_ZERO, addDecimals, exactDecimal, rounded } from '../values/deci
 const BEYOND_LONG = 2 ** 63;
 
 /**
- * A sum as `$sum` and `$add` compute it, in two doubles: `#sum`, and what its roundings have lost. Both together hold
- * any sum of integers exactly. A double result is `#sum` alone, so it depends on the order of the numbers.
+ * A sum as `$sum` and `$add` compute it, in two doubles: `#sum`, and the part that its roundings have lost (`#lost`).
+ * Together they hold a sum of ints and longs exactly. A double result is `#sum` alone, so it depends on the order of
+ * the numbers.
  */
 export class ExactSum {
   #hasLong = false;
@@ -55,7 +56,7 @@ export class ExactSum {
     return this.#hasLong ? exact : intOrLong(exact);
   }
 
-  /** The sum as the ms of a date; `undefined` if it is out of range. */
+  /** The sum as the ms of a date; `undefined` if it is out of range, except for sums that wrap as on a server. */
   rounded(): bigint | undefined {
     if (this.#hasDecimal) throw new NotSimulatedError('a date and a decimal in one sum');
     return this.#roundedToLong();

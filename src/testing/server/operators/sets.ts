@@ -28,7 +28,7 @@ function contains(sorted: ArrayValue, value: Value): boolean {
   return false;
 }
 
-/** The server leaves the order of a union open. Here it is sorted. */
+/** The server leaves the order of a union open. In the simulation, the union is sorted. */
 function union(operands: readonly Evaluation[]): Evaluation {
   return (at) => {
     const all: ArrayValue[] = [];

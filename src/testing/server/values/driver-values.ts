@@ -3,8 +3,8 @@ import type { DocumentValue, Value } from './bson-value.js';
 import { decimalText, parseDecimal } from './decimal.js';
 
 /**
- * The parts of the driver's BSON classes that are read here. `_bsontype` tells the class, because an application may
- * have two copies of the driver.
+ * The parts of the driver's BSON classes that are read here. `_bsontype` tells the class. `instanceof` cannot, because
+ * an application may have two copies of the driver.
  */
 interface BsonObject {
   readonly _bsontype: string;
@@ -73,7 +73,7 @@ const substituted = (js: unknown): unknown =>
     ? js.toBSON()
     : js;
 
-/** The driver leaves out a function and a symbol, in a document and in an array. It stores `undefined` as null. */
+/** The driver leaves out functions and symbols, in documents and in arrays. The driver stores `undefined` as null. */
 const hasEncoding = (js: unknown): boolean => typeof js !== 'function' && typeof js !== 'symbol';
 
 function put(fields: Map<string, Value>, name: string, js: unknown): void {
@@ -81,7 +81,7 @@ function put(fields: Map<string, Value>, name: string, js: unknown): void {
   if (hasEncoding(value)) fields.set(name, fromDriver(value));
 }
 
-/** The options that the driver sends for a regular expression, in its order. The driver sends `s` for `g`. */
+/** The options that the driver sends for a regular expression, in the driver's order. The driver sends `s` for `g`. */
 const optionsOf = ({ ignoreCase, multiline, global }: RegExp): string =>
   `${ignoreCase ? 'i' : ''}${global ? 's' : ''}${multiline ? 'm' : ''}`;
 
@@ -141,7 +141,7 @@ function code(js: BsonObject): OtherValue {
 const bitsOf = ({ low = 0, high = 0 }: BsonObject): bigint =>
   (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
 
-/** What a read returns for a long below -2^53 or above 2^53: an object with the main members of the driver's `Long`. */
+/** The object that a read returns for a long beyond -2^53 to 2^53, with the main members of the driver's `Long`. */
 class LongObject {
   readonly _bsontype = 'Long';
   readonly low: number;
@@ -166,7 +166,7 @@ class LongObject {
   }
 }
 
-/** What a read returns for a stored `Uint8Array`: an object with the main members of the driver's `Binary`. */
+/** The object that a read returns for a stored `Uint8Array`, with the main members of the driver's `Binary`. */
 class BinaryObject {
   readonly _bsontype = 'Binary';
   readonly sub_type = 0;
@@ -187,7 +187,7 @@ class BinaryObject {
   }
 }
 
-/** What a read returns for a decimal: an object with the main members of the driver's `Decimal128`. */
+/** The object that a read returns for a decimal, with the main members of the driver's `Decimal128`. */
 class DecimalObject {
   readonly _bsontype = 'Decimal128';
   readonly #text: string;
@@ -207,7 +207,7 @@ class DecimalObject {
 
 const MAX_EXACT = 2n ** 53n;
 
-/** Decodes as the driver does if it promotes values: a long from -2^53 to 2^53 becomes a number. */
+/** Decodes as the driver does when its option `promoteValues` is on: a long from -2^53 to 2^53 becomes a number. */
 export function toDriver(value: Value): unknown {
   if (typeof value === 'bigint') {
     return value >= -MAX_EXACT && value <= MAX_EXACT ? Number(value) : new LongObject(value);

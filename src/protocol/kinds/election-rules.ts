@@ -4,9 +4,9 @@ import { call } from '../jobs/job-calls.js';
 import { claim, claimWithoutTerm, conclude, hasWellFormedJobs } from '../jobs/job-claims.js';
 import { leaseSlot } from './lease-slot.js';
 import { MAX_LEASE_MS } from '../lock-document.js';
-import { mutexSeats } from './mutex-seats.js';
+import { mutexRules } from './mutex-rules.js';
 import type { HandOver } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { isTermOver } from '../stored-lease.js';
 import { departed } from '../wake.js';
 
@@ -22,7 +22,7 @@ const isCandidate = (at: string): Expression =>
     { $lte: [`${at}.transitionMs`, MAX_LEASE_MS] },
   );
 
-/** Whether the lease that this waiter would get is at most `MAX_LEASE_MS` long: a longer one is corrupt. */
+/** Whether the lease that this waiter would get is at most `MAX_LEASE_MS` long. A longer lease is never well-formed. */
 const hasRoomForTransition: Expression = {
   $lte: [{ $add: ['$$this.leaseMs', '$$this.transitionMs'] }, MAX_LEASE_MS],
 };
@@ -42,8 +42,8 @@ const standingAs = (candidateId: Expression): Expression =>
  * term. A waiter's `expiresAt` does not include `transitionMs`, so the place of a dead waiter lapses one `leaseMs`
  * after its last look.
  */
-export const electionSeats: SeatRules = {
-  ...mutexSeats,
+export const electionRules: KindRules = {
+  ...mutexRules,
   kind: 'election',
   keeping: 'never',
   mayOvertake: true,
@@ -62,7 +62,7 @@ export const electionSeats: SeatRules = {
     value: literal(value),
     transitionMs,
   }),
-  uncontended: { ...mutexSeats.uncontended, conditions: () => [hasWellFormedJobs] },
+  uncontended: { ...mutexRules.uncontended, conditions: () => [hasWellFormedJobs] },
   own: (operation) => {
     switch (operation.type) {
       case 'handOver':

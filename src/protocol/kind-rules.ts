@@ -18,7 +18,7 @@ export type Keeping = 'never' | 'passed' | 'shared';
  * A path such as `$holder` names a field of the stored document. Between the stages of a transition it names a field
  * of the *state*, the temporary form of the document (`transition`).
  */
-export interface SeatRules {
+export interface KindRules {
   readonly kind: LockKind;
 
   readonly keeping: Keeping;
@@ -83,8 +83,8 @@ export interface SeatRules {
   tokenOf(id: string): Expression;
 
   /**
-   * The attempts that enter by the present admission, as an array of `{ k: attempt id, v: waiter }`. They are waiters
-   * of `$queue`, or the upgradeable lease that becomes the writer (then `v` is the lease).
+   * The attempts that enter by the present admission, as an array of `{ k: attempt id, v: waiter }`: waiters of
+   * `$queue`, or one upgradeable lease that becomes the writer. For an upgradeable lease, `v` is that lease.
    */
   readonly entering: Expression;
 

@@ -7,8 +7,8 @@ import type { LockCollection } from '../../store/lock-collection.js';
 import type { ReleaseQueue } from '../holding/release-queue.js';
 import type { WaitingRoom } from '../waiting/waiting-room.js';
 
-/** The parts of a provider that an acquisition works with. */
-export interface AcquisitionContext {
+/** The parts of an engine that requests, changes of mode, elections and claims work with. */
+export interface LeaseContext {
   readonly settings: Settings;
   readonly process: string;
   readonly clock: Clock;

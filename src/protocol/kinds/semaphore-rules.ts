@@ -3,7 +3,7 @@ import type { Expression, Stage } from '../expressions.js';
 import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { MAX_LIMIT } from '../lock-document.js';
 import type { Operation, Request } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { keepersTold, waitersTold } from '../wake.js';
 
 const holders = leaseList('holders');
@@ -52,7 +52,7 @@ const fitting: Expression = bind(
 );
 
 /** No grant makes the sum of the permits exceed the limit. The head of the queue enters when its permits fit. */
-export const semaphoreSeats: SeatRules = {
+export const semaphoreRules: KindRules = {
   kind: 'semaphore',
   keeping: 'passed',
   // True if more permits are in use than a new, smaller limit allows.
@@ -111,7 +111,7 @@ export const semaphoreSeats: SeatRules = {
 };
 
 function conditions(request: Request): readonly Expression[] {
-  // A request for more permits than the limit would never enter, and would block the waiters behind it.
+  // A request for more permits than the limit could not enter, and would block the waiters behind it.
   const fits: Expression = { $lte: [permitsOf(request), limitFor(request)] };
   if (request.mustMatch !== true) return [fits];
   const isIdle = all(equal('$queue', []), holders.isEmpty);

@@ -19,7 +19,7 @@ import { arrayOf, leaseList, readShownList } from './lease-list.js';
 import { leaseSlot } from './lease-slot.js';
 import type { Mode } from '../lock-document.js';
 import type { Exchange, Request } from '../operation.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 import { firstTokenAt } from '../stored-lease.js';
 
 const READ_MODES: readonly Mode[] = ['read', 'upgradeable'];
@@ -88,11 +88,11 @@ const entering: Expression = when(
 );
 
 /** Any number of readers, at most one of them upgradeable, or one writer alone. */
-export const readerWriterSeats: SeatRules = {
+export const readerWriterRules: KindRules = {
   kind: 'reader-writer',
   keeping: 'shared',
-  // A keeper also looks for waiters of other processes in the queue. They include neither an upgrade, which has no
-  // place in the queue, nor a writer of the keeper's own process. `writerWaiting` is true for both.
+  // A keeper also looks for waiters of other processes in the queue. That search finds neither an upgrade, which has no
+  // place in the queue, nor a writer of the keeper's own process. In both cases `writerWaiting` is true.
   endsKeeping: equal('$writerWaiting', true),
   entersOne: false,
   mayOvertake: false,

@@ -1,13 +1,13 @@
-// Folder `kinds`: the differences between the kinds of locks, one `SeatRules` object for each kind.
+// Folder `kinds`: the differences between the kinds of locks, one `KindRules` object for each kind.
 
 import { isIn, typeOf, when } from '../expressions.js';
 import { leaseSlot } from './lease-slot.js';
-import type { SeatRules } from '../seats.js';
+import type { KindRules } from '../kind-rules.js';
 
 const holder = leaseSlot('holder');
 
-/** One seat: `holder` is a lease or null, and the first waiter enters when it is null. */
-export const mutexSeats: SeatRules = {
+/** One seat: `holder` is a lease or null. When `holder` is null, the first waiter enters. */
+export const mutexRules: KindRules = {
   kind: 'mutex',
   keeping: 'passed',
   endsKeeping: null,
@@ -23,7 +23,7 @@ export const mutexSeats: SeatRules = {
   stored: holder.stored,
   leasesIn: (document) => (document['holder'] === null ? [] : [document['holder']]),
   shown: () => ({ holder: 1 }),
-  readShown: (document) => ({ leases: mutexSeats.leasesIn(document) }),
+  readShown: (document) => ({ leases: mutexRules.leasesIn(document) }),
   leases: holder.leases,
   count: holder.count,
   isHeldBy: (id) => holder.has(id),
