@@ -1,4 +1,4 @@
-import type { History, Mode, Seat, WorkerLine } from '../faults/history.js';
+import type { History, Interventions, LeaseTokens, Mode, Seat, WorkerLine } from '../faults/history.js';
 import { clockOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
 
@@ -14,8 +14,11 @@ export interface Ask {
   readonly worker: number;
   readonly ask: number;
   readonly lock: string;
-  readonly seat: Seat;
+  /** The limit of a semaphore is the one that was stored at the grant. */
+  seat: Seat;
   readonly timeoutMs: number | null;
+  /** Whether its call asks for several locks. */
+  readonly isOneOfSeveral: boolean;
   readonly askedNs: number;
   /** `id` and `token` are those of the first grant. */
   granted?: { readonly atNs: number; readonly id: string; readonly token: number };
@@ -26,9 +29,18 @@ export interface Ask {
   /** Whether the worker waits for a change of mode, or for the answer to an add. */
   isBusy: boolean;
   lostNs?: number;
+  lostWhy?: string;
+  lostSays?: string;
   /** The loss came while the worker awaited a call and did not look at the hold: the last promise may be older. */
   isLostUnseen?: boolean;
   notHeldNs?: number;
+  /** When an operator emptied the seat. From then on only tokens protect. */
+  evictedNs?: number;
+  /** When the holder was asked to release. */
+  requestedNs?: number;
+  requestedSays?: string;
+  /** When the leader began to end its term. */
+  termEndsNs?: number;
   /** When the hold was promised again after its loss, or after a look at the end of its last promise: a violation. */
   revivedNs?: number;
   releasingNs?: number;
@@ -41,10 +53,10 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
     const asks = new Map<number, Ask>();
     for (const line of lines) {
       if (line.type === 'asked') {
-        const { ask, lock, seat, timeoutMs } = line;
+        const { ask, lock, seat, timeoutMs, isOneOfSeveral = false } = line;
         const askedNs = clock.ns(line.atNs);
         asks.set(ask, {
-          ...{ worker, ask, lock, seat, timeoutMs, askedNs },
+          ...{ worker, ask, lock, seat, timeoutMs, isOneOfSeveral, askedNs },
           promisedNs: 0,
           changes: [],
           isBusy: false,
@@ -55,9 +67,34 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
         record(asked, line, clock);
       }
     }
+    const { interventions } = history;
+    if (interventions !== undefined)
+      for (const asked of asks.values()) intervene(asked, interventions, clock);
     return [...asks.values()];
   });
 }
+
+/** What operators did to this hold, and to the limit under which it was granted. */
+function intervene(
+  asked: Ask,
+  { evictions, grantLimits }: Pick<Interventions, 'evictions' | 'grantLimits'>,
+  clock: RunClock,
+): void {
+  const isOwn = (lease: LeaseTokens): boolean => isLeaseOf(asked, lease);
+  const eviction = evictions.find(isOwn);
+  if (eviction !== undefined) asked.evictedNs = clock.ns(eviction.atNs);
+  const { seat } = asked;
+  const limit = seat.kind === 'semaphore' ? grantLimits.find(isOwn)?.limit : undefined;
+  if (seat.kind === 'semaphore' && limit !== undefined) asked.seat = { ...seat, limit };
+}
+
+/** Whether the hold that this request got has this lease. */
+const isLeaseOf = ({ lock, granted }: Ask, lease: LeaseTokens): boolean =>
+  granted !== undefined &&
+  lease.lock === lock &&
+  lease.id === granted.id &&
+  lease.firstToken <= granted.token &&
+  granted.token <= lease.lastToken;
 
 function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
   const atNs = clock.ns(line.atNs);
@@ -72,10 +109,17 @@ function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
   if (line.type === 'not held') asked.notHeldNs ??= atNs;
   if (line.type === 'lost') {
     asked.lostNs ??= atNs;
+    asked.lostWhy ??= line.why;
+    asked.lostSays ??= line.says ?? '';
     asked.isLostUnseen ??= asked.isBusy;
   }
   if (line.type === 'changing' || line.type === 'adding') asked.isBusy = true;
   if (line.type === 'changed' || line.type === 'not changed' || line.type === 'added') asked.isBusy = false;
+  if (line.type === 'release requested') {
+    asked.requestedNs ??= atNs;
+    asked.requestedSays ??= line.says ?? '';
+  }
+  if (line.type === 'term ends') asked.termEndsNs ??= atNs;
   if (line.type === 'releasing') asked.releasingNs ??= atNs;
   if (line.type === 'released') asked.releasedNs ??= atNs;
 }

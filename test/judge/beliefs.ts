@@ -10,6 +10,7 @@ export interface Belief extends Reliance {
 /**
  * The beliefs of a worker in one hold: from its grant until the worker releases it or hears of its loss, but never
  * beyond the last promise. A paused or killed worker counts too, because the server must not give away what is promised.
+ * An operator that evicts the hold gives it away all the same: then the belief counts until the eviction.
  */
 export function beliefsOf(asked: Ask, endNs: number = endOf(asked)): readonly Belief[] {
   if (asked.granted === undefined) return [];
@@ -22,8 +23,8 @@ export function beliefsOf(asked: Ask, endNs: number = endOf(asked)): readonly Be
   }));
 }
 
-export const endOf = ({ promisedNs, lostNs, notHeldNs, releasingNs }: Ask): number =>
-  Math.min(promisedNs, ...[lostNs, notHeldNs, releasingNs].map((ns) => ns ?? Infinity));
+export const endOf = ({ promisedNs, lostNs, notHeldNs, releasingNs, evictedNs }: Ask): number =>
+  Math.min(promisedNs, ...[lostNs, notHeldNs, releasingNs, evictedNs].map((ns) => ns ?? Infinity));
 
 const inMode = (seat: Seat, mode: 'read' | 'upgradeable' | 'write'): Seat =>
   seat.kind === 'reader-writer' ? { kind: 'reader-writer', mode } : seat;

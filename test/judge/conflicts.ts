@@ -95,9 +95,17 @@ class Active<R extends Reliance> {
     const share = shareOf(seat);
     const excluded = EXCLUDED_BY[share].flatMap((other) => [...this.#among[other]]);
     this.#permits += permitsIn(seat);
-    if (seat.kind === 'semaphore' && this.#permits > seat.limit) excluded.push(...this.#among.permits);
+    const others = seat.kind === 'semaphore' ? [...this.#among.permits] : [];
     this.#among[share].add(reliance);
+    if (this.#permits > this.#limit) excluded.push(...others);
     return excluded;
+  }
+
+  /** No grant leaves more permits held than the limit allows, so the limit at the newest grant counts. */
+  get #limit(): number {
+    let newest: R | undefined;
+    for (const each of this.#among.permits) if (each.token > (newest?.token ?? 0)) newest = each;
+    return newest?.seat.kind === 'semaphore' ? newest.seat.limit : Infinity;
   }
 
   delete(reliance: R): void {

@@ -265,3 +265,17 @@ it('the first grant after the end of a primary is one of a later term', () => {
   ]);
   expect(BigInt(at(350)) - BigInt(at(100))).toBe(250_000_000n);
 });
+
+it('the end of a timed request may be as late as its own time allows', () => {
+  const lines = [
+    asked(1, 1, MUTEX, 200),
+    ...notGranted(251, 1),
+    asked(300, 2, MUTEX, 200),
+    ...notGranted(550, 2),
+  ];
+  const disturbedNs = Number(at(280));
+  const slackMs = (askedNs: number): number => (askedNs < disturbedNs ? 49 : 50);
+  expect(checkLiveness(history([lines]), { ...bounds, slackMs }).map(({ what }) => what)).toEqual([
+    expect.stringMatching(/ask 1 with 200 ms .* too late/),
+  ]);
+});

@@ -5,6 +5,8 @@ import type { Ask } from './asks.js';
 import type { IsBeyondBounds } from './belief-checker.js';
 import { beliefsOf, endOf } from './beliefs.js';
 import { conflictsIn } from './conflicts.js';
+import { LIMIT_MISMATCH, limitsExceeded } from './limit-refusals.js';
+import type { ExceedsLimit } from './limit-refusals.js';
 import { clockOf, inMs, nsOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
 import { Standing } from './standing.js';
@@ -12,8 +14,8 @@ import { Standing } from './standing.js';
 export interface LivenessBounds {
   /** How long after the healing and the end of new requests the last request and the last hold may end. */
   readonly boundMs: number;
-  /** By how much a busy machine may be late with the end of a timed request. */
-  readonly slackMs: number;
+  /** By how much a busy machine, or a disturbed store, may be late with the end of a timed request. */
+  readonly slackMs: number | ((askedNs: number, answeredNs: number) => number);
   /** By how much it may be late with the report of a loss. */
   readonly lostSlackMs: number;
 }
@@ -31,12 +33,13 @@ export function checkLiveness(
   const clock = clockOf(history);
   const asks = asksOf(history, clock);
   const standing = new Standing(history, clock);
+  const exceedsLimit = limitsExceeded(history, asks, clock);
   const run: Run = { bounds, standing, clock, isBeyondBounds, endNs: endIn(history, bounds, clock) };
   return [
     ...asks.flatMap((asked) => [
       ...everythingEnds(asked, run),
       ...timesOut(asked, run),
-      ...isRefusedRightly(asked),
+      ...isRefusedRightly(asked, exceedsLimit),
       ...isToldInTime(asked, run),
     ]),
     ...isToldBeforeOthersEnter(asks, run),
@@ -78,12 +81,17 @@ function* everythingEnds(asked: Ask, { standing, endNs }: Run): Iterable<Violati
     yield violation('L1', `${named(asked)} ends at ${inMs(overNs)}, after ${inMs(endNs)}`);
 }
 
-function* timesOut(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
+function* timesOut(asked: Ask, { bounds, standing, clock }: Run): Iterable<Violation> {
   const { worker, askedNs, timeoutMs, granted, notGranted } = asked;
   const answeredNs = granted?.atNs ?? notGranted?.atNs;
   if (timeoutMs === null || answeredNs === undefined) return;
   const lateNs = answeredNs - askedNs - nsOf(timeoutMs);
-  if (lateNs <= nsOf(bounds.slackMs) || standing.stood(worker, askedNs, answeredNs)) return;
+  const { slackMs } = bounds;
+  const allowedMs =
+    typeof slackMs === 'number'
+      ? slackMs
+      : slackMs(Number(clock.atNs(askedNs)), Number(clock.atNs(answeredNs)));
+  if (lateNs <= nsOf(allowedMs) || standing.stood(worker, askedNs, answeredNs)) return;
   yield violation('L1', `${named(asked)} with ${timeoutMs} ms of time is answered ${inMs(lateNs)} too late`);
 }
 
@@ -100,12 +108,13 @@ const REFUSALS = {
 /** A timed request fails with these only when its time is over: no deployment refuses for good here. */
 const USES_ITS_TIME: readonly string[] = ['ACQUIRE_TIMEOUT', 'QUORUM'];
 
-function* isRefusedRightly(asked: Ask): Iterable<Violation> {
+function* isRefusedRightly(asked: Ask, exceedsLimit: ExceedsLimit): Iterable<Violation> {
   const { askedNs, timeoutMs, notGranted } = asked;
   if (notGranted === undefined) return;
   const { atNs, code } = notGranted;
   const kind = timeoutMs === null ? 'unbounded' : timeoutMs === 0 ? 'try' : 'timed';
   const codes: readonly string[] = REFUSALS[kind];
+  if (code === LIMIT_MISMATCH && exceedsLimit(asked)) return;
   if (!codes.includes(code)) yield violation('R2', `${named(asked)}, ${kind}, is refused by ${code}`);
   else if (USES_ITS_TIME.includes(code) && atNs - askedNs < nsOf((timeoutMs ?? 0) - EARLY_MS)) {
     yield violation(
@@ -159,9 +168,9 @@ function* isToldBeforeOthersEnter(
   { standing, clock, isBeyondBounds }: Run,
 ): Iterable<Violation> {
   const beliefs = asks.flatMap((asked) => {
-    const { worker, promisedNs, releasingNs = Infinity, lostNs = 0 } = asked;
+    const { worker, promisedNs, releasingNs = Infinity, lostNs = 0, evictedNs = Infinity } = asked;
     const couldTell = lostNs > promisedNs && !standing.stood(worker, promisedNs, lostNs);
-    return beliefsOf(asked, couldTell ? Math.min(lostNs, releasingNs) : endOf(asked));
+    return beliefsOf(asked, couldTell ? Math.min(lostNs, releasingNs, evictedNs) : endOf(asked));
   });
   for (const { earlier, later } of conflictsIn(beliefs)) {
     const { of: lost } = earlier;

@@ -9,8 +9,9 @@ import type { Violation } from '../faults/verdict.js';
 import { replay } from './oplog-replay.js';
 import type { Oplog } from './oplog-replay.js';
 import type { Change } from './oplog-entry.js';
-import { givenIn, wrongIn } from '../../src/testing/judge/version-rules.js';
-import type { Step } from '../../src/testing/judge/version-rules.js';
+import { givenIn } from '../../src/testing/judge/step.js';
+import type { Step } from '../../src/testing/judge/step.js';
+import { wrongIn } from '../../src/testing/judge/version-rules.js';
 
 /** A lease with a new token, by a grant or by a change of mode, and with those that it reserves. */
 export interface Grant {
@@ -33,11 +34,13 @@ export interface OplogResult {
   readonly grants: readonly Grant[];
 }
 
-interface Tolerance {
+export interface Tolerance {
   /** By how much the clocks that gave and judged a lease may differ. */
   readonly toleranceMs: number;
   /** Whether a document may have been deleted from outside, under its holders, at this server time. Default: never. */
   readonly mayVanish?: (wallMs: number) => boolean;
+  /** Whether this version was put there from outside, as an old copy. Default: none. */
+  readonly isFromOutside?: (change: Change) => boolean;
 }
 
 const CHECKER = 'oplog';
@@ -57,18 +60,22 @@ export class VersionJudge implements OplogResult {
   versions = 0;
   readonly #toleranceMs: number;
   readonly #mayVanish: (wallMs: number) => boolean;
+  readonly #isFromOutside: (change: Change) => boolean;
   /** The last token by name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
   /** The newest version of each lock: what is `after` now is `before` next. */
   readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
 
-  constructor({ toleranceMs, mayVanish = () => false }: Tolerance) {
+  constructor({ toleranceMs, mayVanish = () => false, isFromOutside = () => false }: Tolerance) {
     this.#toleranceMs = toleranceMs;
     this.#mayVanish = mayVanish;
+    this.#isFromOutside = isFromOutside;
   }
 
   take(change: Change): void {
     this.versions += 1;
+    // No step of the library led to it. The last token stays: the next grant has to give a higher one (E10).
+    if (this.#isFromOutside(change)) return;
     const { name, before, after } = change;
     try {
       if (after === null) {
@@ -96,9 +103,22 @@ export class VersionJudge implements OplogResult {
     return {
       ...{ before: was, after: is, wake: String(after?.['wake']) },
       overBeforeMs: wallMs + this.#toleranceMs,
-      lastToken: this.#lastTokens.get(name) ?? 0,
+      // A real server reads its clock when an update begins, and may stand still before it logs the update.
+      earliestMs: this.#toleranceMs === 0 ? wallMs : -Infinity,
+      lastToken: this.#lastToken(name, before, wallMs),
       purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(after) },
     };
+  }
+
+  /**
+   * The last token that binds the next one. The first token of a new document is the server's time, in microseconds. If a
+   * document is lost in the millisecond of its last token, another one may be made before the clock has passed that token:
+   * the exception of guarantee 3.
+   */
+  #lastToken(name: string, before: Document | null, wallMs: number): number {
+    const last = this.#lastTokens.get(name) ?? 0;
+    const isBehind = before === null && this.#mayVanish(wallMs) && wallMs <= Math.floor(last / 1_000);
+    return isBehind ? 0 : last;
   }
 
   #keep({ name: lock, term, wallMs }: Change, step: Step): void {
@@ -107,7 +127,8 @@ export class VersionJudge implements OplogResult {
       this.grants.push({ lock, id, token, keeps, mode, permits, candidateId, term, wallMs });
     }
     const tokens = step.after.leases.map(lastTokenOf);
-    this.#lastTokens.set(lock, Math.max(step.lastToken, step.after.fence, ...tokens));
+    const last = this.#lastTokens.get(lock) ?? 0;
+    this.#lastTokens.set(lock, Math.max(last, step.after.fence, ...tokens));
   }
 
   #versionOf(name: string, document: Document | null): Version {

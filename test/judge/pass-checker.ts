@@ -2,6 +2,7 @@ import type { History, WorkerLine } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 import { versionOf } from '../../src/testing/judge/lock-version.js';
 import type { Grant } from './oplog-checker.js';
+import type { Promptness } from './strict-checker.js';
 import type { Change } from './oplog-entry.js';
 import { hasToken } from '../../src/testing/judge/token-blocks.js';
 
@@ -51,11 +52,10 @@ export class PassChecker {
     if (waits.length > 0) this.#waits.set(name, waits);
   }
 
-  /** `aheadMs`: by how much the wall clock is ahead of the monotonic one. */
   *judge(
     { workers }: History,
     grants: readonly Grant[],
-    { aheadMs, promptMs }: { readonly aheadMs: number; readonly promptMs: number },
+    { aheadMs, promptMs, slowMs = () => 0 }: Promptness,
   ): Iterable<Violation> {
     const byLease = new Map(grants.map((grant) => [`${grant.lock} ${grant.id}`, grant]));
     for (const [worker, lines] of workers.entries()) {
@@ -63,7 +63,8 @@ export class PassChecker {
       const counts = new Map<Waiting, number>();
       for (const { lock, ask, fromMs, grantedMs, allowed } of passesIn(lines, byLease, aheadMs)) {
         for (const waiting of this.#waits.get(lock) ?? []) {
-          const isOvertaken = waiting.fromMs + promptMs < fromMs && grantedMs < waiting.untilMs;
+          const heardByMs = waiting.fromMs + promptMs + slowMs(waiting.fromMs - aheadMs, fromMs - aheadMs);
+          const isOvertaken = heardByMs < fromMs && grantedMs < waiting.untilMs;
           if (!isOvertaken || waiting.process === process?.process) continue;
           const count = (counts.get(waiting) ?? 0) + 1;
           counts.set(waiting, count);

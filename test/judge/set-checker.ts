@@ -1,8 +1,10 @@
 import type { History, SetName } from '../faults/history.js';
 import type { Invariant, Violation } from '../faults/verdict.js';
 import type { IsBeyondBounds } from './belief-checker.js';
+import { asksOf } from './asks.js';
 import { byLock } from './conflicts.js';
 import { clockOf } from './run-clock.js';
+import type { RunClock } from './run-clock.js';
 import { Standing } from './standing.js';
 
 /** The values at the end. A set that was not read counts as empty. */
@@ -41,7 +43,8 @@ const CHECKER = 'sets';
 
 /**
  * S4: a fenced set loses nothing, by whichever means it is fenced. S2: nor does a set in memory, if all of its adds were
- * made under a good hold: none late, none without an answer, none with a paused worker, and none beyond the bounds.
+ * made under a good hold: none late, none without an answer, none with a paused worker, none that outlasts the eviction of
+ * its hold, and none beyond the bounds.
  */
 export function checkSets(
   history: History,
@@ -121,6 +124,7 @@ const violation = (
 function addsIn(history: History, isBeyondBounds: IsBeyondBounds): readonly Add[] {
   const clock = clockOf(history);
   const standing = new Standing(history, clock);
+  const evicted = evictionsIn(history, clock);
   return history.workers.flatMap((lines, worker) => {
     const adds = new Map<string, Add>();
     for (const line of lines) {
@@ -136,11 +140,22 @@ function addsIn(history: History, isBeyondBounds: IsBeyondBounds): readonly Add[
         const wasBeyond = isBeyondBounds(add.lock, clock.atNs(add.fromNs), clock.atNs(untilNs));
         add.outcome = line.outcome;
         add.isLate = line.isLate;
-        add.isExposed = line.isLate || stood || wasBeyond || line.outcome === 'unknown';
+        const wasEvicted = (evicted.get(`${worker} ${line.ask}`) ?? Infinity) <= untilNs;
+        add.isExposed = line.isLate || stood || wasBeyond || wasEvicted || line.outcome === 'unknown';
       }
     }
     return [...adds.values()];
   });
+}
+
+/** When holds were evicted, by worker and request. */
+function evictionsIn(history: History, clock: RunClock): ReadonlyMap<string, number> {
+  if (history.interventions === undefined) return new Map();
+  return new Map(
+    asksOf(history, clock).flatMap(({ worker, ask, evictedNs }) =>
+      evictedNs === undefined ? [] : [[`${worker} ${ask}`, evictedNs] as const],
+    ),
+  );
 }
 
 const keyOf = ({ set, lock, value }: Pick<Add, 'set' | 'lock' | 'value'>): string =>

@@ -1,11 +1,8 @@
 import type { History } from '../faults/history.js';
+import { overlaps } from './overlap.js';
+import type { Span } from './overlap.js';
 import { clockOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
-
-interface Span {
-  readonly fromNs: number;
-  untilNs: number;
-}
 
 /** The times in which workers could not run: their processes were paused, blocked, or killed. */
 export class Standing {
@@ -28,8 +25,7 @@ export class Standing {
 
   /** Whether this worker could not run at some time between the two. */
   stood(worker: number, fromNs: number, untilNs: number): boolean {
-    const spans = this.#spans.get(worker) ?? [];
-    return spans.some((span) => span.fromNs <= untilNs && span.untilNs >= fromNs);
+    return overlaps(this.#spans.get(worker) ?? [], fromNs, untilNs);
   }
 
   #begin(worker: number, fromNs: number): void {

@@ -2,7 +2,9 @@ import { Timestamp } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
 import type { Grant } from './oplog-checker.js';
+import { slowTimesIn } from './slow-times.js';
 import { StrictChecker } from './strict-checker.js';
+import type { Promptness } from './strict-checker.js';
 import { LOCK, READ, asked, at, granted, held, history, released } from './written-history.js';
 import type { Lines } from './written-history.js';
 import { othersQueue, reader, readerWriter, upgradeable } from './written-versions.js';
@@ -22,6 +24,8 @@ function found(
   lines: Lines,
   promptMs = PROMPT_MS,
   silentMs: (fromMs: number, untilMs: number) => number = () => 0,
+  more: Pick<Promptness, 'unheardMs' | 'slowMs'> = {},
+  given = grant,
 ): readonly string[] {
   const checker = new StrictChecker();
   for (const [index, after] of versions.entries()) {
@@ -29,7 +33,7 @@ function found(
     const before = versions[index - 1] ?? null;
     checker.take({ name: LOCK, before, after, term: 1, wallMs: index * 1_000, ts });
   }
-  const violations = checker.judge(history([lines]), [grant], { aheadMs, promptMs, silentMs });
+  const violations = checker.judge(history([lines]), [given], { aheadMs, promptMs, silentMs, ...more });
   return violations.map(({ invariant, what }) => `${invariant} ${what}`);
 }
 
@@ -53,6 +57,35 @@ describe('the checker of strict rounds', () => {
     ]);
     const silentMs = (fromMs: number, untilMs: number): number => untilMs - fromMs - 50;
     expect(found([shared, left], lines, PROMPT_MS, silentMs)).toEqual([]);
+  });
+
+  it('accepts that news are late by the time in which change streams showed nothing', () => {
+    const lines = [asked(0, 1, READ), granted(1_200, 1, 8, 2_500), ...released(1_300, 1)];
+    const silently = (ms: number): readonly string[] =>
+      found([shared, left], lines, PROMPT_MS, undefined, { unheardMs: () => ms });
+    expect(silently(1_150)).toEqual([]);
+    expect(silently(1_050)).toHaveLength(1);
+    const sharing = [...held(READ, 8, 900, 1_500, 2), ...readAt(2_500)];
+    const versions = [shared, told, told, left];
+    expect(found(versions, sharing, PROMPT_MS, undefined, { unheardMs: () => 1_450 })).toEqual([]);
+  });
+
+  it('finds a seat that is not given back', () => {
+    expect(found([shared], readAt(900))).toEqual([expect.stringMatching(/^R1 .*w8 was granted/)]);
+  });
+
+  it('accepts what a store that is slow for everybody delays, and nothing else', () => {
+    const slowMs = slowTimesIn([{ type: 'store was slow', sinceNs: at(100), atNs: at(1_250) }]);
+    const late = (grantedAtMs: number): Lines => [
+      ...[asked(0, 1, READ), granted(grantedAtMs, 1, 8, 2_500), ...released(2_000, 1)],
+    ];
+    const leniently = (versions: Versions, lines: Lines): readonly string[] =>
+      found(versions, lines, PROMPT_MS, undefined, { slowMs });
+    expect(leniently([shared, left], late(1_149))).toEqual([]);
+    expect(leniently([shared, left], late(1_400))).toHaveLength(1);
+    expect(leniently([shared], readAt(900))).toEqual([]);
+    const lateGrant = { ...grant, wallMs: 1_300 };
+    expect(found([shared], readAt(900), PROMPT_MS, undefined, { slowMs }, lateGrant)).toHaveLength(1);
   });
 
   it('accepts a reader that shares a lease just after its keeper was told of a waiter', () => {

@@ -35,7 +35,6 @@ export class StrictChecker {
   }
 
   judge(history: History, grants: readonly Grant[], promptness: Promptness): readonly Violation[] {
-    const { aheadMs, promptMs } = promptness;
     for (const grant of grants) {
       const key = `${grant.lock} ${grant.id}`;
       if (!this.#grants.has(key)) this.#grants.set(key, grant);
@@ -43,9 +42,9 @@ export class StrictChecker {
     return [
       ...this.#lostHolds(history),
       ...this.#lateNews(history, promptness),
-      ...this.#sharedAhead(history, aheadMs, promptMs),
-      ...this.#keptIdle(history, aheadMs, promptMs),
-      ...this.#expired(),
+      ...this.#sharedAhead(history, promptness),
+      ...this.#keptIdle(history, promptness),
+      ...this.#expired(promptness),
     ];
   }
 
@@ -76,11 +75,11 @@ export class StrictChecker {
 
   /**
    * From the update that gave the seat, by the server's clock, or from the request, to the return of the call, without
-   * the time in which answers were lost or no server answered.
+   * the time in which answers were lost, or the store was slow or did not answer.
    */
   *#lateNews(
     { workers }: History,
-    { aheadMs, promptMs, silentMs = () => 0 }: Promptness,
+    { aheadMs, promptMs, silentMs = () => 0, unheardMs = () => 0, slowMs = () => 0 }: Promptness,
   ): Iterable<Violation> {
     for (const [worker, lines] of workers.entries()) {
       const asks = new Map<number, Asked>();
@@ -94,7 +93,8 @@ export class StrictChecker {
         // A reader may share a lease that was granted before the reader asked.
         const fromMs = Math.max(grant?.wallMs ?? Infinity, wallMsOf(asked, aheadMs));
         const lateMs = wallMsOf(line, aheadMs) - fromMs;
-        if (lateMs - silentMs(fromMs - aheadMs, fromMs + lateMs - aheadMs) > promptMs) {
+        const span = [fromMs - aheadMs, fromMs + lateMs - aheadMs] as const;
+        if (lateMs - silentMs(...span) - unheardMs(...span) - slowMs(...span) > promptMs) {
           yield violation(
             'L2',
             `worker ${worker}, ask ${line.ask}: heard ${lateMs.toFixed(0)} ms after its grant`,
@@ -105,7 +105,10 @@ export class StrictChecker {
   }
 
   /** A keeper that was told of a waiter lets no reader share its lease that asks while the waiter still waits. */
-  *#sharedAhead({ workers }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
+  *#sharedAhead(
+    { workers }: History,
+    { aheadMs, promptMs, unheardMs = () => 0, slowMs = () => 0 }: Promptness,
+  ): Iterable<Violation> {
     for (const [worker, lines] of workers.entries()) {
       const asks = new Map<number, Asked>();
       for (const line of lines) {
@@ -113,9 +116,10 @@ export class StrictChecker {
         const asked = line.type === 'granted' ? asks.get(line.ask) : undefined;
         if (line.type !== 'granted' || asked?.seat.kind !== 'reader-writer') continue;
         const askedMs = wallMsOf(asked, aheadMs);
-        const told = (this.#told.get(`${asked.lock} ${line.id}`) ?? []).find(
-          ({ fromMs, untilMs }) => fromMs + promptMs < askedMs && askedMs < untilMs,
-        );
+        const told = (this.#told.get(`${asked.lock} ${line.id}`) ?? []).find(({ fromMs, untilMs }) => {
+          const span = [fromMs - aheadMs, askedMs - aheadMs] as const;
+          return fromMs + promptMs + unheardMs(...span) + slowMs(...span) < askedMs && askedMs < untilMs;
+        });
         if (told === undefined) continue;
         const what = `${asked.lock}: worker ${worker}, ask ${line.ask} shares ${line.id}, whose keeper was told of a waiter ${(askedMs - told.fromMs).toFixed(0)} ms before`;
         yield violation('L3', what);
@@ -124,7 +128,10 @@ export class StrictChecker {
   }
 
   /** A keeper that was told of a waiter gives back a lease that no caller uses, unless the store was disturbed. */
-  *#keptIdle({ workers, run }: History, aheadMs: number, promptMs: number): Iterable<Violation> {
+  *#keptIdle(
+    { workers, run }: History,
+    { aheadMs, promptMs, slowMs = () => 0 }: Promptness,
+  ): Iterable<Violation> {
     if (run.some(({ type }) => type === 'fault begins')) return;
     const uses = usesIn(workers, aheadMs);
     for (const [key, spans] of this.#told) {
@@ -133,16 +140,18 @@ export class StrictChecker {
         const isUsed = [...(uses.get(key) ?? []), ...(uses.get(`${lock} of ${process}`) ?? [])].some(
           (use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs,
         );
-        if (isUsed || untilMs - fromMs <= promptMs) continue;
+        if (isUsed || untilMs - fromMs - slowMs(fromMs - aheadMs, untilMs - aheadMs) <= promptMs) continue;
         const what = `${key}: kept for ${(untilMs - fromMs).toFixed(0)} ms after its keeper was told of a waiter, and no caller used it`;
         yield violation('L2', what);
       }
     }
   }
 
-  *#expired(): Iterable<Violation> {
-    for (const [key, { lock, id }] of this.#grants) {
-      if (!this.#left.has(key)) yield violation('R1', `${lock}: ${id} was granted, and was never given back`);
+  /** If the store is slow, a process may give up on an attempt before any answer shows the grant. */
+  *#expired({ aheadMs, slowMs = () => 0 }: Promptness): Iterable<Violation> {
+    for (const [key, { lock, id, wallMs }] of this.#grants) {
+      if (this.#left.has(key) || slowMs(wallMs - aheadMs, Infinity) > 0) continue;
+      yield violation('R1', `${lock}: ${id} was granted, and was never given back`);
     }
   }
 }
@@ -200,12 +209,16 @@ type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
 /** The time of a line on the clock of the oplog. */
 const wallMsOf = ({ atNs }: WorkerLine, aheadMs: number): number => Number(atNs) / 1e6 + aheadMs;
 
-interface Promptness {
+export interface Promptness {
   /** By how much the wall clock is ahead of the monotonic one. */
   readonly aheadMs: number;
   readonly promptMs: number;
   /** For how long answers were lost, or no server answered, between two times of the monotonic clock. Default: never. */
   readonly silentMs?: (fromMs: number, untilMs: number) => number;
+  /** By how much news may be later because change streams showed nothing between the two. Default: by nothing. */
+  readonly unheardMs?: (fromMs: number, untilMs: number) => number;
+  /** For how long the store was too slow for anybody between the two. Default: never. */
+  readonly slowMs?: (fromMs: number, untilMs: number) => number;
 }
 
 const idsIn = (document: Document | null): readonly string[] =>

@@ -6,7 +6,7 @@ import { LOCK } from './written-history.js';
 
 /** Hand-written versions of a lock's document for tests of the judge of versions. */
 export const WALL_MS = Date.UTC(2030, 0, 1);
-const ts = new Timestamp({ t: 1, i: 1 });
+export const TS = new Timestamp({ t: 1, i: 1 });
 export const [live, over] = [new Date(WALL_MS + 1_000), new Date(WALL_MS - 1)];
 
 export const member = { process: 'p', leaseMs: 30_000, expiresAt: live };
@@ -51,7 +51,7 @@ export function judged(versions: Versions, mayVanish = false): VersionJudge {
   const judge = new VersionJudge({ toleranceMs: 50, mayVanish: () => mayVanish });
   for (const [index, after] of versions.entries()) {
     judge.take({
-      ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts },
+      ...{ name: LOCK, after, term: 4, wallMs: WALL_MS, ts: TS },
       before: versions[index - 1] ?? null,
     });
   }

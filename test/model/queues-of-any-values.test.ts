@@ -7,7 +7,7 @@ import { STORED_WAITERS } from '../../src/protocol/expressions.js';
 import { withPlaces } from '../../src/protocol/pipeline/places.js';
 import { transition } from '../../src/protocol/pipeline/transition.js';
 import { isWellFormed, isWellFormedWithPlaces } from '../../src/protocol/pipeline/verdict.js';
-import type { SeatRules } from '../../src/protocol/seats.js';
+import type { KindRules } from '../../src/protocol/kind-rules.js';
 import { byBreadth } from '../support/breadth.js';
 import { MISSING, lockDocument, withValue } from './documents/corruptions.js';
 import { LockDocumentDriver } from './documents/lock-document-driver.js';
@@ -84,30 +84,30 @@ interface Judged {
 }
 
 /** The server optimizes the expressions of a read, and runs those of an update as they are. */
-async function judge(driver: LockDocumentDriver, seats: SeatRules): Promise<readonly Judged[]> {
-  const verdicts = { oneByOne: haveWaitersOneByOne(seats.kind), asBuilt: isWellFormed(seats) };
-  const inTransition = withPlaces(STORED_WAITERS, isWellFormedWithPlaces(seats));
+async function judge(driver: LockDocumentDriver, rules: KindRules): Promise<readonly Judged[]> {
+  const verdicts = { oneByOne: haveWaitersOneByOne(rules.kind), asBuilt: isWellFormed(rules) };
+  const inTransition = withPlaces(STORED_WAITERS, isWellFormedWithPlaces(rules));
   await driver.collection.updateMany({}, [
     { $set: { inUpdate: { ...verdicts, inTransition }, wake: UNTOUCHED } },
   ]);
-  await driver.collection.updateMany({}, [...transition(seats, [cancel('wother')])]);
+  await driver.collection.updateMany({}, [...transition(rules, [cancel('wother')])]);
   const isChanged = { $ne: ['$wake', UNTOUCHED] };
   const projection = { inRead: verdicts, inUpdate: 1, isChanged };
   return (await driver.collection.find({}, { projection }).toArray()) as unknown as readonly Judged[];
 }
 
-const NUM_QUEUES = byBreadth(1_000, 30_000);
+const NUM_QUEUES = byBreadth(500, 10_000);
 
 /** The documents that are judged at a time. */
 const BATCH = 500;
 
-describe.each(KINDS)('the queue of a $seats.kind document', ({ seats }) => {
-  const driver = new LockDocumentDriver(inject('mongoUri'), seats);
+describe.each(KINDS)('the queue of a $rules.kind document', ({ rules }) => {
+  const driver = new LockDocumentDriver(inject('mongoUri'), rules);
 
   afterAll(() => driver[Symbol.asyncDispose]());
 
   function documentWith(length: number, changes: readonly (readonly [number, Change])[]): StoredDocument {
-    const document = lockDocument(seats.kind, driver.newName());
+    const document = lockDocument(rules.kind, driver.newName());
     const waiters: readonly unknown[] = Object.values(document['queue'] as object);
     const places = Array.from({ length }, (_, at) => [`w${at}`, waiters[at % waiters.length]] as const);
     return changes.reduce<StoredDocument>(
@@ -125,7 +125,7 @@ describe.each(KINDS)('the queue of a $seats.kind document', ({ seats }) => {
       const batch = documents.slice(from, from + BATCH);
       await driver.collection.deleteMany({});
       await driver.collection.insertMany([...batch]);
-      for (const { _id, inRead, inUpdate, isChanged } of await judge(driver, seats)) {
+      for (const { _id, inRead, inUpdate, isChanged } of await judge(driver, rules)) {
         const isLegal = inUpdate.oneByOne;
         const others = [inRead.oneByOne, inRead.asBuilt, inUpdate.asBuilt, inUpdate.inTransition, isChanged];
         if (isLegal) legal += 1;
@@ -139,7 +139,7 @@ describe.each(KINDS)('the queue of a $seats.kind document', ({ seats }) => {
   }
 
   it('is well-formed exactly if each of its places is, whatever is stored', async () => {
-    const seed = drawSeed(`queues, ${seats.kind}`);
+    const seed = drawSeed(`queues, ${rules.kind}`);
     const drawn = fc.sample(queue, { seed, numRuns: NUM_QUEUES });
     const legal = await compare(drawn.map(([length, changes]) => documentWith(length, changes)));
     // Otherwise the comparison would prove little.

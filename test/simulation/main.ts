@@ -5,8 +5,10 @@ import { once } from 'node:events';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { buildProgram } from '../../lab/processes/program.js';
-import { isPart, PARTS } from './plan/draw-plan.js';
-import type { Part } from './plan/draw-plan.js';
+import { OTHER_FAULT_KINDS } from './plan/plan.js';
+import type { OtherFaultKind } from './plan/plan.js';
+import { isPart, PARTS } from './plan/wanted.js';
+import type { Part } from './plan/wanted.js';
 import type { SimulateOptions } from './simulate.js';
 import { positive } from '../support/option-values.js';
 
@@ -25,6 +27,16 @@ function partsOf(text: string): readonly Part[] {
   });
 }
 
+function faultsOf(text: string): readonly OtherFaultKind[] {
+  return text.split(',').map((words) => {
+    const kind = OTHER_FAULT_KINDS.find((one) => one === words.trim());
+    if (kind !== undefined) return kind;
+    throw new InvalidArgumentError(
+      `There is no fault ${words.trim()}, only ${OTHER_FAULT_KINDS.join(', ')}.`,
+    );
+  });
+}
+
 const command = new Command('simulate')
   .description(
     'Lets simulated processes use simulated replica sets under faults, and judges what came of it.',
@@ -33,6 +45,11 @@ const command = new Command('simulate')
   .option('--runs <number>', 'so many seeds', positive)
   .option('--minutes <number>', 'as many seeds as fit into this time', positive)
   .option('--only <parts>', `these parts alone: ${Object.keys(PARTS).join(',')}`, partsOf)
+  .option(
+    '--beside <faults>',
+    `these faults beside those of the seed: ${OTHER_FAULT_KINDS.join(',')}`,
+    faultsOf,
+  )
   .option('--processes <number>', 'so many processes in each world', positive)
   .option('--idle <ms>', 'the longest pause of a caller between two requests', positive)
   .option('--pace <ms>', 'the longest pause of candidates and jobs; bursts come seldom', positive)

@@ -1,6 +1,6 @@
 import type { Violation } from '../faults/verdict.js';
 import type { Plan, ProcessPlan } from './plan/plan.js';
-import { WORK } from './plan/plan.js';
+import { OTHER_WORK, WORK } from './plan/plan.js';
 import { runPlan } from './run-plan.js';
 
 /** What a smaller plan has to show again: the same judge, and the same invariant. */
@@ -54,6 +54,11 @@ export function* smallerThan(plan: Plan): Iterable<Plan> {
   if (plan.locks.length > 1) {
     for (const index of plan.locks.keys()) yield { ...plan, locks: plan.locks.toSpliced(index, 1) };
   }
+  const { operations = [], schedule, ...others } = plan;
+  if (schedule !== undefined) yield { ...others, ...(plan.operations === undefined ? {} : { operations }) };
+  if (operations.length > 1) {
+    for (const index of operations.keys()) yield { ...plan, operations: operations.toSpliced(index, 1) };
+  }
   for (const share of [0.5, 0.8]) {
     const shorterMs = Math.floor(durationMs * share);
     if (shorterMs < 200) continue;
@@ -69,8 +74,9 @@ function withoutProcess(plan: Plan, gone: number): Plan {
 }
 
 function* lessWork(process: ProcessPlan): Iterable<ProcessPlan> {
-  for (const work of WORK) {
-    if (process[work] > 0) yield { ...process, [work]: 0 };
-    if (process[work] > 1) yield { ...process, [work]: process[work] - 1 };
+  for (const work of [...WORK, ...OTHER_WORK]) {
+    const count = process[work] ?? 0;
+    if (count > 0) yield { ...process, [work]: 0 };
+    if (count > 1) yield { ...process, [work]: count - 1 };
   }
 }

@@ -5,8 +5,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { drawPlan } from './plan/draw-plan.js';
-import type { Part, Wanted } from './plan/draw-plan.js';
-import type { Plan } from './plan/plan.js';
+import type { Part, Wanted } from './plan/wanted.js';
+import type { OtherFaultKind, Plan } from './plan/plan.js';
 import { inWords, Report } from './report.js';
 import { hashOf, runPlan, traceOf } from './run-plan.js';
 import type { RunResult } from './run-plan.js';
@@ -18,6 +18,8 @@ export interface SimulateOptions {
   readonly runs?: number;
   readonly minutes?: number;
   readonly only?: readonly Part[];
+  /** Faults that happen beside those of the seed. */
+  readonly beside?: readonly OtherFaultKind[];
   /** The number of processes in each world. */
   readonly processes?: number;
   /** The longest pause between two requests of one caller, in ms. */
@@ -40,6 +42,7 @@ const options = JSON.parse(process.argv[2] ?? '{}') as SimulateOptions;
 
 const wanted: Wanted = {
   only: options.only,
+  beside: options.beside,
   count: options.processes,
   idleMs: options.idle,
   paceMs: options.pace,
@@ -47,8 +50,8 @@ const wanted: Wanted = {
 };
 
 /** The options that draw the same plans again. */
-const inOptions = (['only', 'processes', 'idle', 'pace', 'length'] as const)
-  .flatMap((name) => (options[name] === undefined ? [] : [` --${name} ${String(options[name])}`]))
+const inOptions = (['only', 'beside', 'processes', 'idle', 'pace', 'length'] as const)
+  .flatMap((name) => (options[name] === undefined ? [] : [` --${name} '${String(options[name])}'`]))
   .join('');
 
 /** Writes the plan and the trace of a run that failed, and says how to repeat it. */
@@ -79,8 +82,21 @@ async function tellFailure(result: RunResult): Promise<void> {
   await keep(`seed-${plan.seed}`, await runPlan(smaller.plan));
 }
 
+/** The plan in this file; `undefined` if there is none, which the user is told. */
+async function planIn(path: string): Promise<Plan | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Plan;
+  } catch (error) {
+    console.error(`leasehold: there is no plan in ${path}: ${(error as Error).message}`);
+    return undefined;
+  }
+}
+
+/** The number of violations; 1 if there is no plan. */
 async function repeatPlan(path: string): Promise<number> {
-  const result = await runPlan(JSON.parse(await readFile(path, 'utf8')) as Plan);
+  const plan = await planIn(path);
+  if (plan === undefined) return 1;
+  const result = await runPlan(plan);
   console.log(
     `seed ${result.evidence.plan.seed}: ${result.violations.length} violations, trace ${hashOf(result.evidence)}`,
   );

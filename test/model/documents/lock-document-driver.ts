@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { BSON, MongoClient } from 'mongodb';
-import type { Collection, Db, Document } from 'mongodb';
+import { BSON, MongoClient, Timestamp } from 'mongodb';
+import type { Collection, Db, Document, FindCursor } from 'mongodb';
 
 import type { Fields, Stage } from '../../../src/protocol/expressions.js';
 import { extension } from '../../../src/protocol/pipeline/extension.js';
 import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import type { Operation } from '../../../src/protocol/operation.js';
 import { readReply, replyProjection } from '../../../src/protocol/replies/reply.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
-import type { SeatRules } from '../../../src/protocol/seats.js';
+import type { KindRules } from '../../../src/protocol/kind-rules.js';
 import { enteringTogether, vacantDocument } from '../../../src/protocol/pipeline/entering-together.js';
 import { fastPath, leaving } from '../../../src/protocol/pipeline/fast-path.js';
 import type { Entering, FastPath, FastPathAnswer } from '../../../src/protocol/pipeline/fast-path.js';
@@ -56,12 +56,14 @@ interface LockStub extends Document {
 export class LockDocumentDriver implements AsyncDisposable {
   readonly #client: MongoClient;
   readonly #db: Db;
-  readonly #seats: SeatRules;
+  readonly #rules: KindRules;
+  /** No document of this driver was written before. The server and this process share a clock. */
+  readonly #since = new Timestamp({ t: Math.floor(Date.now() / 1_000) - 1, i: 0 });
   #names = 0;
   #requestsSent = 0;
 
-  constructor(uri: string, seats: SeatRules = mutexSeats) {
-    this.#seats = seats;
+  constructor(uri: string, rules: KindRules = mutexRules) {
+    this.#rules = rules;
     this.#client = new MongoClient(uri, { w: 1, journal: false, maxPoolSize: 16 });
     this.#db = this.#client.db(`pipelines-${randomBytes(6).toString('hex')}`);
   }
@@ -85,16 +87,16 @@ export class LockDocumentDriver implements AsyncDisposable {
     operations: readonly Operation[],
     { process = 'p0', takingOver = false, counts = false }: SendOptions = {},
   ): Promise<Answer | null> {
-    const seats = this.#seats;
-    const pipeline = transition(seats, operations, { takingOver });
+    const rules = this.#rules;
+    const pipeline = transition(rules, operations, { takingOver });
     const fields = {
-      ...replyProjection(seats, operations.flatMap(idsOf), counts ? process : undefined),
-      ...verdictProjection(seats, operations),
+      ...replyProjection(rules, operations.flatMap(idsOf), counts ? process : undefined),
+      ...verdictProjection(rules, operations),
     };
     const value = await this.#update(name, pipeline, fields, mayCreate(operations));
     if (value === null) return null;
     const { stored, ...projected } = value;
-    const reply = judged(seats, operations, readReply(seats, projected), projected);
+    const reply = judged(rules, operations, readReply(rules, projected), projected);
     return { nowMs: reply.nowMs, stored: stored as StoredDocument, reply };
   }
 
@@ -112,7 +114,7 @@ export class LockDocumentDriver implements AsyncDisposable {
    * @param creates - Create the document if there is none.
    */
   async sendShort(name: string, operation: Operation, creates = false): Promise<ShortOutcome | undefined> {
-    const form = fastPath(this.#seats, operation, { creates });
+    const form = fastPath(this.#rules, operation, { creates });
     if (form === undefined) return undefined;
     const pipeline = await this.#pipelineOf(name, form);
     const value = await this.#update(name, pipeline, { ...form.fields, now: '$$NOW' }, form.upsert);
@@ -123,16 +125,16 @@ export class LockDocumentDriver implements AsyncDisposable {
   }
 
   async #pipelineOf(name: string, { operation, pipeline, upsert }: FastPath): Promise<readonly Stage[]> {
-    if (operation.type === 'leave') return leaving(this.#seats, ['wother', operation.id]);
+    if (operation.type === 'leave') return leaving(this.#rules, ['wother', operation.id]);
     this.#requestsSent += 1;
     if (this.#requestsSent % 2 === 0) return pipeline;
     if (upsert) {
-      const creation = { $setOnInsert: vacantDocument(this.#seats, operation) };
+      const creation = { $setOnInsert: vacantDocument(this.#rules, operation) };
       await this.collection.updateOne({ _id: name }, creation, { upsert });
     }
     const { request } = operation;
     const other: Entering = { ...operation, request: { ...request, id: 'wother', label: '$other' } };
-    return enteringTogether(this.#seats, [
+    return enteringTogether(this.#rules, [
       { name: `${name}-other`, operation: other },
       { name, operation },
     ]);
@@ -144,7 +146,7 @@ export class LockDocumentDriver implements AsyncDisposable {
     ids: readonly string[],
     leaseMs: number,
     retentionMs: number,
-    kinds: readonly SeatRules[] = ALL_SEATS,
+    kinds: readonly KindRules[] = ALL_SEATS,
   ): Promise<{ readonly nowMs: number; readonly stored: StoredDocument } | null> {
     const pipeline = extension(kinds, ids, leaseMs, retentionMs);
     const value = await this.#update(name, pipeline, { now: '$$NOW' }, false);
@@ -213,7 +215,7 @@ export class LockDocumentDriver implements AsyncDisposable {
   async isLegal(name: string): Promise<boolean> {
     const found = await this.collection.findOne(
       { _id: name },
-      { projection: wellFormedProjection(this.#seats) },
+      { projection: wellFormedProjection(this.#rules) },
     );
     return found?.['isWellFormed'] === true;
   }
@@ -228,9 +230,19 @@ export class LockDocumentDriver implements AsyncDisposable {
 
   /** The oplog entries of this document, oldest first. */
   async oplog(name: string): Promise<readonly Document[]> {
-    const entries = this.#client.db('local').collection('oplog.rs');
+    return this.#entriesOf(name).sort({ $natural: 1 }).toArray();
+  }
+
+  /** The newest of them. The server reads the oplog from its end: all of it takes a second after an hour of tests. */
+  async lastOplogEntry(name: string): Promise<Document | undefined> {
+    const [entry] = await this.#entriesOf(name).sort({ $natural: -1 }).limit(1).toArray();
+    return entry;
+  }
+
+  #entriesOf(name: string): FindCursor<Document> {
     const ofDocument = { ns: this.namespace, $or: [{ 'o2._id': name }, { 'o._id': name }] };
-    return entries.find(ofDocument).sort({ $natural: 1 }).toArray();
+    const entries = this.#client.db('local').collection('oplog.rs');
+    return entries.find({ ts: { $gte: this.#since }, ...ofDocument });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -43,8 +43,8 @@ export function compareReply(
   assert.equal(reply.isWellFormed, true);
   assert.equal(reply.kind, after.type === 'other-kind' ? after.kind : kind.model.kind);
   if (after.type === 'lock') {
-    const { fence, wake, waiters, seated, limit, isWriterWaiting } = reply;
-    const shown = { fence, wake, waiters, seated, limit, isWriterWaiting };
+    const { fence, wake, waiters, leaseCount, limit, isWriterWaiting } = reply;
+    const shown = { fence, wake, waiters, leaseCount, limit, isWriterWaiting };
     assert.deepEqual(shown, toReply(kind.model, after.document));
     compareLeases(reply, after.document, operations.flatMap(idsOf));
     comparePlaces(reply, after.document, operations, asker);
@@ -72,7 +72,7 @@ function comparePlaces(
   { process, counts }: Asker,
 ): void {
   const first = reply.places[0]?.place ?? 0;
-  assert.equal(reply.earliestMs, earliestInTheWay(document, first));
+  assert.equal(reply.earliestExpiryMs, earliestInTheWay(document, first));
   const places = placesIn(document);
   const concerned = new Set(operations.flatMap(idsOf));
   assert.deepEqual(
@@ -84,7 +84,7 @@ function comparePlaces(
 }
 
 function compareFate(
-  { seats }: TestedKind,
+  { rules }: TestedKind,
   reply: Reply,
   { after, refusals, hasVacated }: Step,
   operations: readonly Operation[],
@@ -104,7 +104,7 @@ function compareFate(
     assert.equal(fate.type, 'absent', id);
     // If an attempt was admitted and left in the same update, no caller waits for an answer.
     if (refusal === undefined) return;
-    const told = refusalOf(reply, seats, type, request);
+    const told = refusalOf(reply, rules, type, request);
     const others = operations.filter(
       (operation) => !('request' in operation) || operation.request !== request,
     );

@@ -13,18 +13,18 @@ import { drawSeed } from '../../support/seed.js';
 const LANES = 8;
 const MAX_EVENTS = 20;
 
-export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(80, 2_000));
+export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(40, 1_200));
 
-/** The rarest happening comes about 20 times in 2,000 histories. With fewer histories it may be missing. */
-const ENOUGH = 2_000;
+/** The rarest happening comes about 12 times in 1,200 histories. With fewer histories it may be missing. */
+const ENOUGH = 1_200;
 
 /** The happenings that were too rare in these histories. */
 export const missedBy = (coverage: Coverage): readonly unknown[] =>
-  HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / 400);
+  HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / 600);
 
 /** Plays random histories of locks of this kind on the model and on this server, and counts what happens. */
 export async function playHistories(uri: string, kind: TestedKind): Promise<Coverage> {
-  await using driver = new LockDocumentDriver(uri, kind.seats);
+  await using driver = new LockDocumentDriver(uri, kind.rules);
   const { kind: name } = kind.model;
   const seed = drawSeed(`reference model, ${name}`);
   const coverage = new Coverage(name);

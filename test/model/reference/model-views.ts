@@ -37,7 +37,7 @@ export const placesIn = ({ queue }: ModelDocument): readonly ModelPlace[] =>
 export const toReply = (kind: ModelKind, document: ModelDocument) => {
   const { fence, wake, leases, limit, queue } = document;
   return {
-    ...{ fence, wake, waiters: queue.length, seated: leases.length },
+    ...{ fence, wake, waiters: queue.length, leaseCount: leases.length },
     limit: kind.kind === 'semaphore' ? limit : undefined,
     isWriterWaiting: kind.stored(document)['writerWaiting'] === true,
   };

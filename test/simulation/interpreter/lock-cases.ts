@@ -1,4 +1,4 @@
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import type { Mode } from '../../../src/protocol/lock-document.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { enteringTogether, vacantDocument } from '../../../src/protocol/pipeline/entering-together.js';
@@ -6,7 +6,7 @@ import { extension } from '../../../src/protocol/pipeline/extension.js';
 import { fastPath, leaving } from '../../../src/protocol/pipeline/fast-path.js';
 import type { Entering } from '../../../src/protocol/pipeline/fast-path.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
-import type { SeatRules } from '../../../src/protocol/seats.js';
+import type { KindRules } from '../../../src/protocol/kind-rules.js';
 import type { Random } from '../../../lab/random.js';
 import {
   corruptionsOf,
@@ -39,7 +39,7 @@ export const clocksOf = (startMs: number): readonly [number, ...number[]] => [
 /** A document of this kind: in use, idle, or corrupt in one field or in several; `null`: there is none. */
 export function drawDocument(
   random: Random,
-  { kind }: SeatRules,
+  { kind }: KindRules,
   name: string,
   startMs: number,
 ): StoredDocument | null {
@@ -180,29 +180,29 @@ const drawClaim = (random: Random, nowMs: number): Operation => ({
 });
 
 /** An update of a lock document, as the library sends it at this time. */
-export function drawUpdate(random: Random, seats: SeatRules, name: string, nowMs: number): Case['update'] {
+export function drawUpdate(random: Random, rules: KindRules, name: string, nowMs: number): Case['update'] {
   const chance = random.between(1, 100);
   if (chance <= 70) {
     const operations = Array.from({ length: random.between(0, 3) }, () => drawOperation(random, nowMs));
-    return [...transition(seats, operations, { takingOver: random.percent(25) })];
+    return [...transition(rules, operations, { takingOver: random.percent(25) })];
   }
   if (chance <= 80) return extensionOf(random);
   const entering = drawEntering(random, nowMs);
-  if (chance <= 84) return { $setOnInsert: vacantDocument(seats, entering) };
-  if (chance <= 90) return [...leaving(seats, drawIds(random))];
+  if (chance <= 84) return { $setOnInsert: vacantDocument(rules, entering) };
+  if (chance <= 90) return [...leaving(rules, drawIds(random))];
   if (chance <= 95) {
     const other: Entering = { ...entering, request: { ...entering.request, id: 'wother', label: '$other' } };
     return [
-      ...enteringTogether(seats, [
+      ...enteringTogether(rules, [
         { name: 'other', operation: other },
         { name, operation: entering },
       ]),
     ];
   }
-  return [...(fastPath(seats, entering, { creates: random.percent(50) })?.pipeline ?? [])];
+  return [...(fastPath(rules, entering, { creates: random.percent(50) })?.pipeline ?? [])];
 }
 
 function extensionOf(random: Random): Case['update'] {
-  const kinds = random.percent(50) ? ALL_SEATS : [random.pick([readerWriterSeats, ...ALL_SEATS])];
+  const kinds = random.percent(50) ? ALL_SEATS : [random.pick([readerWriterRules, ...ALL_SEATS])];
   return [...extension(kinds, drawIds(random), LEASE_MS, RETENTION_MS)];
 }

@@ -1,27 +1,18 @@
-import type { StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
 import type { Violation } from '../../faults/verdict.js';
 import type { Change } from '../../judge/oplog-entry.js';
 import type { JobHistory } from './job-checker.js';
-
-/** One claim, and the instants that it counts for: those after the last claim, and its own. */
-interface Claimed {
-  readonly instantMs: number;
-  readonly afterMs: number;
-  readonly anchorMs: number;
-  /** The process of the leader. */
-  readonly process: string;
-  readonly wallMs: number;
-}
+import { claimsIn } from './stored-claims.js';
+import type { Claimed } from './stored-claims.js';
 
 const CHECKER = 'claims';
 
 /**
  * S1: a run has a stored claim. L1: each instant that a claim counts for runs, or is reported as missed, unless the process
- * that claimed it has died.
+ * that claimed it has died, or the claim was undone: a process that has not heard of its claim finds none then.
  */
 export function* checkClaims(
   changes: readonly Change[],
-  { runs, missed, everyMs }: JobHistory,
+  { runs, missed, everyMs, schedule }: JobHistory,
   killed: ReadonlySet<string>,
 ): Iterable<Violation> {
   const claims = claimsIn(changes);
@@ -32,8 +23,8 @@ export function* checkClaims(
   }
   const run = new Set(runs.map(({ firedAtMs }) => firedAtMs));
   for (const claim of claims) {
-    if (killed.has(claim.process)) continue;
-    for (const ms of instantsOf(claim, everyMs)) {
+    if (killed.has(claim.process) || claim.isUndone) continue;
+    for (const ms of instantsOf(claim, everyMs, schedule)) {
       const isTold = missed.some(({ firstMs, lastMs }) => firstMs <= ms && ms <= lastMs);
       if (run.has(ms) || isTold) continue;
       const what = `the claim of ${claim.instantMs} counts for ${ms}, which has not run and is not reported as missed`;
@@ -42,24 +33,16 @@ export function* checkClaims(
   }
 }
 
-function* instantsOf({ instantMs, afterMs, anchorMs }: Claimed, everyMs: number): Iterable<number> {
+/** By cron, instants do not count from the first one. With a fixed delay, nothing is due before the claimed instant. */
+function* instantsOf(
+  { instantMs, afterMs, anchorMs: storedMs }: Claimed,
+  everyMs: number,
+  schedule: JobHistory['schedule'],
+): Iterable<number> {
+  const anchorMs = { 'fixed-rate': storedMs, 'fixed-delay': instantMs, cron: 0 }[schedule];
   const first = Math.max(0, Math.floor((afterMs - anchorMs) / everyMs) + 1);
   for (let ms = anchorMs + first * everyMs; ms < instantMs; ms += everyMs) yield ms;
   yield instantMs;
-}
-
-function claimsIn(changes: readonly Change[]): readonly Claimed[] {
-  const claims: Claimed[] = [];
-  let [lastId, lastMs]: [string | undefined, number | undefined] = [undefined, undefined];
-  for (const { after, wallMs } of changes) {
-    const [stored] = (after?.['claims'] ?? []) as readonly StoredClaim[];
-    if (stored === undefined || stored.claimId === lastId) continue;
-    const [instantMs, anchorMs] = [stored.instant.getTime(), stored.anchor.getTime()];
-    const { process = '' } = (after?.['holder'] ?? {}) as { readonly process?: string };
-    claims.push({ instantMs, afterMs: lastMs ?? anchorMs - 1, anchorMs, process, wallMs });
-    [lastId, lastMs] = [stored.claimId, instantMs];
-  }
-  return claims;
 }
 
 const violation = (invariant: Violation['invariant'], what: string): Violation => ({

@@ -1,3 +1,4 @@
+import type { Eviction } from '../../faults/history.js';
 import type { Violation } from '../../faults/verdict.js';
 
 /** One run of the job in one process. Times are in ms of virtual time. */
@@ -21,10 +22,24 @@ export interface Missed {
   readonly why: string;
 }
 
-/** A call for a run that was not answered by a claim. */
-export interface JobTrouble {
+/** One `runNow`. */
+export interface CallForRun {
   readonly worker: number;
-  readonly code: string;
+  readonly fromMs: number;
+  /** Absent if its process crashed before. `code`: of the error. */
+  answer?: { readonly atMs: number; readonly code?: string };
+}
+
+/** What a leader of the job hears of its term, from the first run of the term on. */
+export interface TermOfJob {
+  readonly worker: number;
+  readonly id: string;
+  readonly token: number;
+  readonly fromMs: number;
+  /** The term was asked to end. */
+  requested?: { readonly atMs: number; readonly says: string };
+  /** Its signal aborted; `why` is `released` if the leader ends it. */
+  ended?: { readonly atMs: number; readonly why: string; readonly says: string };
 }
 
 const CHECKER = 'jobs';
@@ -33,44 +48,65 @@ const CHECKER = 'jobs';
 export interface JobHistory {
   readonly runs: readonly JobRun[];
   readonly missed: readonly Missed[];
-  readonly calls: number;
-  /** The time between two instants of the job. */
+  readonly calls: readonly CallForRun[];
+  readonly terms: readonly TermOfJob[];
+  /** As in `JobNotes`. */
   readonly everyMs: number;
+  readonly schedule: JobSchedule;
 }
 
-/** S1: no more runs are out of turn than were called for. */
-export function* checkCalls({ runs, calls, everyMs }: JobHistory): Iterable<Violation> {
-  // The first claim may answer a call, so any grid may be the one of the schedule: that of most runs.
-  const phases = new Map<number, number>();
-  for (const { firedAtMs } of runs) {
-    const phase = firedAtMs % everyMs;
-    phases.set(phase, (phases.get(phase) ?? 0) + 1);
-  }
-  const [[phase] = [0]] = [...phases].toSorted(([, a], [, b]) => b - a);
-  const outOfTurn = runs.filter(({ firedAtMs }) => firedAtMs % everyMs !== phase);
-  if (outOfTurn.length > calls) {
-    const [run] = outOfTurn;
-    if (run !== undefined)
-      yield violation('S1', run, `${outOfTurn.length} runs are out of turn, of ${calls} calls`);
-  }
+export type JobSchedule = 'fixed-rate' | 'fixed-delay' | 'cron';
+
+/** What is known of the terms beside their runs. */
+interface Terms {
+  readonly terms: readonly TermOfJob[];
+  /** Those of the election of the job. */
+  readonly evictions: readonly Eviction[];
+  /** So long after its eviction, a term is over for the process that has not heard of that. */
+  readonly restMs: number;
 }
 
-/** S1: no instant has two runs. S2: no two runs overlap while their terms are promised. S3: terms follow by token. */
-export function* checkJobs(runs: readonly JobRun[]): Iterable<Violation> {
-  const byInstant = new Map<number, JobRun>();
+/** What is excused where the document of the job was lost, or an old copy of it restored. */
+interface Losses {
+  /** Whether so soon after a loss another process may be at work. */
+  readonly isBeyondBounds?: (atMs: number) => boolean;
+  /** How many different claims of each instant were stored: an old copy does not have those that came after it. */
+  readonly claims?: ReadonlyMap<number, number>;
+}
+
+/**
+ * S1: no instant has two runs. S2: no two runs overlap while their terms are promised. S3: terms follow by token. After
+ * the eviction of its term, a run is protected by its token alone, until the process hears of it or its lease is over.
+ */
+export function* checkJobs(
+  runs: readonly JobRun[],
+  known: Terms,
+  { isBeyondBounds = () => false, claims }: Losses = {},
+): Iterable<Violation> {
+  const byInstant = new Map<number, readonly JobRun[]>();
   const inOrder = runs.toSorted((a, b) => a.fromMs - b.fromMs);
   for (const run of inOrder) {
-    const first = byInstant.get(run.firedAtMs);
-    if (first === undefined) byInstant.set(run.firedAtMs, run);
-    else yield violation('S1', run, `runs for an instant that worker ${first.worker} has run for already`);
+    const earlier = byInstant.get(run.firedAtMs) ?? [];
+    const [first] = earlier;
+    byInstant.set(run.firedAtMs, [...earlier, run]);
+    if (first !== undefined && earlier.length >= (claims?.get(run.firedAtMs) ?? 1))
+      yield violation('S1', run, `runs for an instant that worker ${first.worker} has run for already`);
+    const { overMs } = evictionOf(run, known);
+    if (endOf(run) > overMs && !isBeyondBounds(overMs)) {
+      const over = `whose evicted lease was over at ${overMs.toFixed(1)} ms`;
+      yield violation('S2', run, `counts on its term, ${over}`);
+    }
   }
   for (const [index, run] of inOrder.entries()) {
+    if (isBeyondBounds(run.fromMs)) continue;
     const before = inOrder.slice(Math.max(0, index - OVERLAPPING), index);
+    const own = evictionOf(run, known);
+    const isEvicted = own.fromMs <= run.fromMs && run.fromMs <= Math.min(own.heardMs, own.overMs);
     for (const other of before) {
-      if (endOf(other) > run.fromMs) {
+      if (Math.min(endOf(other), evictionOf(other, known).fromMs) > run.fromMs) {
         yield violation('S2', run, `begins while the run of worker ${other.worker} goes on`);
       }
-      if (other.token > run.token) {
+      if (other.token > run.token && !isEvicted) {
         yield violation('S3', run, `comes after worker ${other.worker} with token ${other.token}`);
       }
     }
@@ -79,6 +115,21 @@ export function* checkJobs(runs: readonly JobRun[]): Iterable<Violation> {
 
 /** So many runs before one are compared with it: no run lasts longer than these. */
 const OVERLAPPING = 10;
+
+interface EvictionOfTerm {
+  readonly fromMs: number;
+  readonly heardMs: number;
+  readonly overMs: number;
+}
+
+function evictionOf({ token, worker }: JobRun, { evictions, terms, restMs }: Terms): EvictionOfTerm {
+  const eviction = evictions.find(({ firstToken }) => firstToken === token);
+  if (eviction === undefined) return { fromMs: Infinity, heardMs: Infinity, overMs: Infinity };
+  const fromMs = Number(eviction.atNs) / 1e6;
+  const { ended } = terms.find((term) => term.token === token && term.worker === worker) ?? {};
+  const isHeard = ended !== undefined && ended.why !== 'released';
+  return { fromMs, heardMs: isHeard ? ended.atMs : Infinity, overMs: fromMs + restMs };
+}
 
 const endOf = ({ untilMs, promisedMs = untilMs }: JobRun): number => Math.min(untilMs, promisedMs);
 

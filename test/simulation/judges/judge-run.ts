@@ -5,29 +5,42 @@ import type { StoredDocument, StoredVersion } from '../../../src/testing/index.j
 import type { Violation } from '../../faults/verdict.js';
 import { SETS } from '../../faults/workload/messages.js';
 import { checkBeliefs } from '../../judge/belief-checker.js';
+import type { IsBeyondBounds } from '../../judge/belief-checker.js';
 import { beyondBounds } from '../../judge/beyond-bounds.js';
 import { checkHandOvers } from '../../judge/hand-over-checker.js';
 import { checkLeaks } from '../../judge/leak-checker.js';
 import { checkLiveness } from '../../judge/liveness-checker.js';
+import type { LivenessBounds } from '../../judge/liveness-checker.js';
 import { checkGranted, VersionJudge } from '../../judge/oplog-checker.js';
-import type { Grant } from '../../judge/oplog-checker.js';
+import type { Grant, Tolerance } from '../../judge/oplog-checker.js';
 import type { Change } from '../../judge/oplog-entry.js';
 import { PassChecker } from '../../judge/pass-checker.js';
 import { checkSets } from '../../judge/set-checker.js';
 import type { StoredSet } from '../../judge/set-checker.js';
 import { StrictChecker } from '../../judge/strict-checker.js';
 import { JOB } from '../world/job-runner.js';
+import { DATABASE, LOCKS as COLLECTION, QUORUM_DATABASE } from '../world/names.js';
 import { QUORUM_LOCK } from '../world/quorum-actor.js';
-import { DATABASE, STORE_TIMEOUT_MS } from '../world/simulated-worker.js';
+import { STORE_TIMEOUT_MS } from '../world/simulated-worker.js';
 import type { Evidence } from '../world/world.js';
+import { checkCalls } from './call-checker.js';
+import { checkFailures } from './failure-checker.js';
 import { checkClaims } from './claim-checker.js';
 import { checkCursors } from './cursor-checker.js';
-import { checkCalls, checkJobs } from './job-checker.js';
+import { checkJobs } from './job-checker.js';
+import { interventionsIn } from './interventions.js';
 import { checkLeftovers } from './leftover-checker.js';
+import { checkObservers } from './observer-checker.js';
 import { checkQuorumFailures } from './quorum-failure-checker.js';
 import { checkQuorumSeats } from './quorum-seat-checker.js';
+import { judgeRevocations } from './revocation-checker.js';
+import type { Revocations } from './revocation-checker.js';
+import { beyondRestores, mayVanishIn, restoredIn } from './restored-copies.js';
+import { whenIn } from './server-time.js';
 import { checkSilentLeaders } from './silent-leader-checker.js';
-import { faultSpans, overlapNs } from './spans.js';
+import { overlapNs, overlaps } from '../../judge/overlap.js';
+import { disturbances, faultSpans, ofSet } from './spans.js';
+import { claimCounts } from './stored-claims.js';
 
 export interface Judgement {
   readonly violations: readonly Violation[];
@@ -36,34 +49,80 @@ export interface Judgement {
   readonly versions: number;
   /** The versions of the lock documents in the first replica set, apart from those of a quorum. */
   readonly changes: readonly Change[];
+  /** Those that put an old copy of a document there. */
+  readonly restored: ReadonlySet<Change>;
+  readonly revocations: Revocations;
 }
 
 /** No machine is busy, so a timer is late by nothing, and an answer only by what is on its way. */
-const LIVENESS = { boundMs: 60_000, slackMs: 4_000, lostSlackMs: 1 };
+const LIVENESS = { boundMs: 60_000, lostSlackMs: 1 };
+
+/** By how much a timed request may be late: by some messages, or by the answers that a fault keeps away. */
+const [UNDISTURBED_MS, DISTURBED_MS] = [20, 4_000];
+
+/** The liveness bounds of this run. */
+function livenessIn(run: Evidence['history']['run']): LivenessBounds {
+  const faults = disturbances(run);
+  return {
+    ...LIVENESS,
+    slackMs: (askedNs, answeredNs) => (overlaps(faults, askedNs, answeredNs) ? DISTURBED_MS : UNDISTURBED_MS),
+  };
+}
 
 /** How late a grant may be heard of where nothing is harmed: a lost reply costs a store timeout. */
 const PROMPT_MS = 2_500;
 
-const LOCKS = `${DATABASE}.distributed.locks`;
-const QUORUM_LOCKS = 'quorum.distributed.locks';
+const LOCKS = `${DATABASE}.${COLLECTION}`;
+const QUORUM_LOCKS = `${QUORUM_DATABASE}.${COLLECTION}`;
 
 /** Judges a run of the simulation by the judges of the runs on real servers. */
 export function judgeRun(evidence: Evidence): Judgement {
-  const { history, plan, jobs, aheadMs } = evidence;
+  const { plan, jobs, aheadMs } = evidence;
   const changes = changesOf(evidence.versions[0] ?? [], LOCKS);
-  const isBeyondBounds = beyondBounds(history, plan.leaseMs);
-  const mayVanish = history.run.some((line) => 'what' in line && line.what === 'lock documents are lost');
-  const versions = new VersionJudge({ toleranceMs: 0, mayVanish: () => mayVanish });
+  const quorumChanges = evidence.versions.map((each) => changesOf(each, QUORUM_LOCKS));
+  const vanishing = evidence.versions.map((_, set) => mayVanishIn(evidence.history.run, set));
+  const [mayVanish = false] = vanishing;
+  /** The changes of the collections that may vanish. */
+  const unsafe = [
+    ...(mayVanish ? [changes] : []),
+    ...quorumChanges.filter((_, set) => vanishing[set] === true),
+  ];
+  const restored = restoredIn(unsafe);
+  /** What the library did. */
+  const steps = changes.filter((change) => !restored.has(change));
+  const ofJob = changes.filter(({ name }) => name === JOB);
+  const when = whenIn(evidence);
+  const interventions = interventionsIn(changes, when);
+  const history = plan.operations === undefined ? evidence.history : { ...evidence.history, interventions };
+  const isBeyondBounds = either(
+    beyondBounds(history, plan.leaseMs),
+    beyondRestores(unsafe.flat(), restored, when, plan.leaseMs),
+  );
+  const isJobBeyondBounds = (atMs: number): boolean => {
+    const atNs = BigInt(Math.floor(atMs * 1e6));
+    return isBeyondBounds(JOB, atNs, atNs);
+  };
+  const toleranceOf = (set: number): Tolerance => ({
+    ...{ toleranceMs: 0, mayVanish: () => vanishing[set] === true },
+    isFromOutside: (change) => restored.has(change),
+  });
+  const versions = new VersionJudge(toleranceOf(0));
   const [strict, passes] = [new StrictChecker(), new PassChecker()];
   for (const change of changes) {
     versions.take(change);
     strict.take(change);
     passes.take(change);
   }
-  const quorumChanges = evidence.versions.map((each) => changesOf(each, QUORUM_LOCKS));
-  const quorum = quorumChanges.map((each) => judgeVersions(each));
+  const quorum = quorumChanges.map((each, set) => judgeVersions(each, toleranceOf(set)));
   const { grants } = versions;
+  const faults = disturbances(history.run);
+  const isDisturbed = (fromMs: number, untilMs: number): boolean =>
+    overlaps(faults, fromMs * 1e6, untilMs * 1e6);
+  const revocations = judgeRevocations(evidence, { changes, steps, restored, mayVanish }, when);
   const promptness = { aheadMs, promptMs: PROMPT_MS, silentMs: silenceIn(history.run) };
+  const unheardMs = unheardIn(history.run, plan.leaseMs);
+  const strictly = { ...promptness, unheardMs };
+  const leniently = { ...promptness, promptMs: PROMPT_MS + unheardMs(0, Infinity) };
   const isOfQuorum = (lock: string): boolean => lock.startsWith(QUORUM_LOCK);
   const single = { ...history, workers: history.workers.map((lines) => withoutQuorum(lines)) };
   const violations = [
@@ -75,7 +134,7 @@ export function judgeRun(evidence: Evidence): Judgement {
       isOfQuorum(lock) ? timesGiven(quorum, lock, token) : 1,
     ),
     ...checkSets(history, setsAtEnd(evidence), isBeyondBounds).violations,
-    ...checkLiveness(history, LIVENESS, isBeyondBounds),
+    ...checkLiveness(history, livenessIn(history.run), isBeyondBounds),
     ...checkLeaks({ history, baseline: {}, ...remainsOf(evidence) }),
     // If a document was lost, other candidates may have been elected meanwhile.
     ...(mayVanish
@@ -84,23 +143,39 @@ export function judgeRun(evidence: Evidence): Judgement {
           history,
           grants.filter(({ lock }) => lock !== JOB),
         )),
-    ...checkJobs(jobs.runs),
-    ...checkCalls(jobs),
-    ...checkClaims(
-      changes.filter(({ name }) => name === JOB),
-      jobs,
-      killedIn(history),
+    ...checkJobs(
+      jobs.runs,
+      {
+        terms: jobs.terms,
+        evictions: interventions.evictions.filter(({ lock }) => lock === JOB),
+        restMs: plan.leaseMs + plan.clockAllowanceMs,
+      },
+      mayVanish ? { isBeyondBounds: isJobBeyondBounds, claims: claimCounts(ofJob) } : {},
     ),
-    ...checkSilentLeaders(changes),
+    // A job that was lost begins from nothing, with another grid and other calls.
+    ...(ofJob.some(({ after }) => after === null)
+      ? []
+      : checkCalls(jobs, ofJob, { when, aheadMs, isDisturbed })),
+    ...checkClaims(ofJob, jobs, killedIn(history)),
+    ...checkSilentLeaders(steps),
+    ...revocations.violations,
+    // The leader of an old copy was elected before.
+    ...(mayVanish ? [] : checkObservers(evidence, changes, when)),
+    ...checkFailures(evidence),
     ...checkCursors(evidence),
     ...checkLeftovers(evidence, changes),
-    ...checkQuorumSeats(evidence, quorumChanges),
+    ...checkQuorumSeats(evidence, quorumChanges, restored),
     ...checkQuorumFailures(history),
-    ...(plan.isStrict ? strict.judge(single, grants, promptness) : []),
-    ...(plan.isStrict ? passes.judge(single, grants, promptness) : []),
+    ...(plan.isStrict ? strict.judge(single, grants, strictly) : []),
+    ...(plan.isStrict ? passes.judge(single, grants, leniently) : []),
   ];
-  return { violations, grants, versions: versions.versions + sumOf(quorum), changes };
+  return { violations, grants, versions: versions.versions + sumOf(quorum), changes, restored, revocations };
 }
+
+const either =
+  (one: IsBeyondBounds, other: IsBeyondBounds): IsBeyondBounds =>
+  (...given) =>
+    one(...given) || other(...given);
 
 /**
  * For how long answers are kept away in a strict world. A request whose answer was lost is repeated after the store
@@ -113,6 +188,15 @@ function silenceIn(run: Evidence['history']['run']): (fromMs: number, untilMs: n
   }));
   const spans = [...losses, ...faultSpans(run, 'the primary steps down')];
   return (fromMs, untilMs) => overlapNs(spans, fromMs * 1e6, untilMs * 1e6) / 1e6;
+}
+
+/** While change streams are silent, waiters and keepers look every third of a lease. */
+function unheardIn(
+  run: Evidence['history']['run'],
+  leaseMs: number,
+): (fromMs: number, untilMs: number) => number {
+  const spans = faultSpans(ofSet(run, 0), 'change streams are silent');
+  return (fromMs, untilMs) => Math.min(leaseMs / 3, overlapNs(spans, fromMs * 1e6, untilMs * 1e6) / 1e6);
 }
 
 /** The processes that were killed. */
@@ -131,8 +215,8 @@ const timesGiven = (quorum: readonly VersionJudge[], lock: string, token: number
 const sumOf = (judges: readonly VersionJudge[]): number =>
   judges.reduce((sum, { versions }) => sum + versions, 0);
 
-function judgeVersions(changes: readonly Change[]): VersionJudge {
-  const judge = new VersionJudge({ toleranceMs: 0 });
+function judgeVersions(changes: readonly Change[], tolerance: Tolerance): VersionJudge {
+  const judge = new VersionJudge(tolerance);
   for (const change of changes) judge.take(change);
   return judge;
 }

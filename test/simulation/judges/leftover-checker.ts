@@ -1,10 +1,10 @@
-import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import type { Violation } from '../../faults/verdict.js';
 import { asksOf } from '../../judge/asks.js';
 import type { Ask } from '../../judge/asks.js';
 import type { Change } from '../../judge/oplog-entry.js';
 import { clockOf, msOf } from '../../judge/run-clock.js';
 import type { Evidence } from '../world/world.js';
+import { versionOf } from './parsed-versions.js';
 
 /** A request leaves the queue just before it is answered, and this long after that at most, where nothing happens. */
 const LEAVING_MS = 50;

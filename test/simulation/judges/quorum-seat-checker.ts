@@ -1,4 +1,3 @@
-import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import type { Violation } from '../../faults/verdict.js';
 import { asksOf, named } from '../../judge/asks.js';
 import type { Ask } from '../../judge/asks.js';
@@ -6,7 +5,9 @@ import type { Change } from '../../judge/oplog-entry.js';
 import { clockOf, msOf } from '../../judge/run-clock.js';
 import type { RunClock } from '../../judge/run-clock.js';
 import type { Evidence } from '../world/world.js';
-import { overlapNs, stands } from './spans.js';
+import { overlapNs } from '../../judge/overlap.js';
+import { stands } from './spans.js';
+import { versionOf } from './parsed-versions.js';
 
 /** A seat in one replica set, in ms on the clock of the journals since the run began. */
 interface Seat {
@@ -28,10 +29,12 @@ const ROUNDING_MS = 1;
  * failed, or its hold has ended.
  *
  * @param changes - By replica set, of the locks of quorums.
+ * @param restored - The changes that put an old copy back. No request is the reason of a seat in it.
  */
 export function* checkQuorumSeats(
   evidence: Evidence,
   changes: readonly (readonly Change[])[],
+  restored: ReadonlySet<Change> = new Set(),
 ): Iterable<Violation> {
   const { history, plan, quorumProcesses } = evidence;
   const clock = clockOf(history);
@@ -46,7 +49,7 @@ export function* checkQuorumSeats(
     return overlapNs(spans, startNs + fromMs * 1e6, startNs + untilMs * 1e6) / 1e6;
   };
   const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
-  for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, evidence.aheadMs, clock))) {
+  for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, restored, evidence.aheadMs, clock))) {
     const worker = quorumProcesses.get(seat.process);
     const mayHave = asks.filter(
       (asked) =>
@@ -69,17 +72,23 @@ const endMsOf = ({ releasedNs, lostNs, notGranted }: Ask): number =>
   msOf(Math.min(releasedNs ?? Infinity, lostNs ?? Infinity, notGranted?.atNs ?? Infinity));
 
 /** A seat ends when it is given back, or at its expiry: an expired lease stays stored until the next update. */
-function seatsIn(changes: readonly Change[], aheadMs: number, clock: RunClock): readonly Seat[] {
+function seatsIn(
+  changes: readonly Change[],
+  restored: ReadonlySet<Change>,
+  aheadMs: number,
+  clock: RunClock,
+): readonly Seat[] {
   const startMs = Number(clock.atNs(0)) / 1e6 + aheadMs;
   const open = new Map<string, Seat>();
   const seats: Seat[] = [];
-  for (const { name, after, wallMs } of changes) {
+  for (const change of changes) {
+    const { name, after, wallMs } = change;
     const { leases } = versionOf(after);
     const atMs = wallMs - startMs;
     for (const { id, process, expiresAt } of leases) {
       const key = `${name} ${id}`;
       const seat = open.get(key) ?? { lock: name, id, process, fromMs: atMs, untilMs: 0 };
-      if (!open.has(key)) seats.push(seat);
+      if (!open.has(key) && !restored.has(change)) seats.push(seat);
       open.set(key, seat);
       seat.untilMs = expiresAt.getTime() - startMs;
     }

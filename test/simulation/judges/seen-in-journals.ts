@@ -3,7 +3,7 @@ import { QUORUM_LOCK } from '../world/quorum-actor.js';
 import type { Evidence } from '../world/world.js';
 import type { Sometimes } from './sometimes-list.js';
 import { faultSpans, isIn, stands } from './spans.js';
-import type { Span } from './spans.js';
+import type { Span } from '../../judge/overlap.js';
 
 type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
 
@@ -37,6 +37,7 @@ export function* inJournals({ history }: Evidence): Iterable<Sometimes> {
     const away = { primary, cuts, standing: stands(run, worker) };
     const asks = new Map<number, Asked>();
     const changing = new Map<number, number>();
+    yield* ofObservers(lines);
     for (const line of lines) {
       if (line.type === 'asked') asks.set(line.ask, line);
       const asked = 'ask' in line ? asks.get(line.ask) : undefined;
@@ -48,6 +49,16 @@ export function* inJournals({ history }: Evidence): Iterable<Sometimes> {
       yield* ofHold(request);
       yield* ofMode(request);
     }
+  }
+}
+
+function* ofObservers(lines: readonly WorkerLine[]): Iterable<Sometimes> {
+  const leaders = new Map<number, number>();
+  for (const line of lines) {
+    if (line.type !== 'observed') continue;
+    if (line.token === null) yield 'an observer sees that nobody leads';
+    else if (leaders.has(line.observation)) yield 'an observer sees a leader follow another one';
+    if (line.token !== null) leaders.set(line.observation, line.token);
   }
 }
 

@@ -1,6 +1,6 @@
-import { versionOf } from '../../../src/testing/judge/lock-version.js';
 import type { Violation } from '../../faults/verdict.js';
 import type { Change } from '../../judge/oplog-entry.js';
+import { versionOf } from './parsed-versions.js';
 
 /**
  * L2: in the transition after a silent leader, its own candidate gets the seat by the next update that admits anybody. An

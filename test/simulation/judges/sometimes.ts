@@ -1,12 +1,15 @@
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import { versionOf } from '../../../src/testing/judge/lock-version.js';
+import { readWake, readWakeWords } from '../../../src/protocol/wake.js';
 import type { Version } from '../../../src/testing/judge/lock-version.js';
 import type { RunLine, WorkerLine } from '../../faults/history.js';
 import type { Evidence } from '../world/world.js';
 import type { Judgement } from './judge-run.js';
 import { inJournals } from './seen-in-journals.js';
+import { ofOperators } from './seen-of-operators.js';
+import { ofOtherFaults } from './seen-of-other-faults.js';
 import type { Sometimes } from './sometimes-list.js';
 import { isIn, stands } from './spans.js';
+import { versionOf } from './parsed-versions.js';
 
 /** What has happened in a run. */
 export function seenIn(evidence: Evidence, judgement: Judgement): ReadonlySet<Sometimes> {
@@ -14,7 +17,10 @@ export function seenIn(evidence: Evidence, judgement: Judgement): ReadonlySet<So
     ...inJournals(evidence),
     ...inDocuments(evidence, judgement),
     ...inGroups(evidence),
+    ...inStreams(evidence),
     ...inJobs(evidence),
+    ...ofOperators(evidence, judgement),
+    ...ofOtherFaults(evidence, judgement),
   ]);
 }
 
@@ -26,9 +32,35 @@ function* inGroups({ commands }: Evidence): Iterable<Sometimes> {
   }
 }
 
+/** An event tells of a grant that its process knows already, for example by the answer to a look. */
+function* inStreams({ history, shown, aheadMs }: Evidence): Iterable<Sometimes> {
+  const knownMs = history.workers.map((lines) => grantsIn(lines, aheadMs));
+  for (const { worker = -1, wake, atMs } of shown) {
+    const process = processIn(history.workers[worker] ?? []);
+    for (const { id, token } of readWakeWords(process, readWake(wake))) {
+      const known = knownMs[worker]?.get(`${id} ${token}`) ?? Infinity;
+      if (known + 1 < atMs) yield 'a grant is heard twice';
+    }
+  }
+}
+
+/** When the process with these lines has told a caller of each grant, by the wall clock. */
+const grantsIn = (lines: readonly WorkerLine[], aheadMs: number): ReadonlyMap<string, number> => {
+  const ids = new Map(lines.flatMap((line) => (line.type === 'granted' ? [[line.ask, line.id]] : [])));
+  return new Map(
+    lines.flatMap((line) =>
+      line.type === 'granted' || line.type === 'changed'
+        ? [[`${ids.get(line.ask) ?? ''} ${line.token}`, Number(line.atNs) / 1e6 + aheadMs]]
+        : [],
+    ),
+  );
+};
+
 function* inJobs({ jobs }: Evidence): Iterable<Sometimes> {
   if (jobs.runs.length > 0) yield 'a job runs';
-  if (jobs.calls > 0) yield 'a job is called for';
+  if (jobs.runs.length > 0 && jobs.schedule === 'cron') yield 'a job runs by cron';
+  if (jobs.runs.length > 0 && jobs.schedule === 'fixed-delay') yield 'a job runs with a fixed delay';
+  if (jobs.calls.length > 0) yield 'a job is called for';
   if (jobs.missed.length > 0) yield 'a job misses instants';
 }
 

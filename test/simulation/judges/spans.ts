@@ -1,9 +1,5 @@
 import type { RunLine } from '../../faults/history.js';
-
-export interface Span {
-  readonly fromNs: number;
-  untilNs: number;
-}
+import type { Span } from '../../judge/overlap.js';
 
 /** The times of these faults, in ns. */
 function spansOf(
@@ -19,6 +15,10 @@ function spansOf(
   }
   return spans;
 }
+
+/** The faults that befall this replica set. */
+export const ofSet = (run: readonly RunLine[], set: number): readonly RunLine[] =>
+  run.filter((line) => !('what' in line) || line.set === set);
 
 export const faultSpans = (run: readonly RunLine[], ...kinds: readonly string[]): readonly Span[] =>
   spansOf(
@@ -37,14 +37,20 @@ export const stands = (run: readonly RunLine[], worker: number): readonly Span[]
 export const isIn = (spans: readonly Span[], ns: number): boolean =>
   spans.some(({ fromNs, untilNs }) => fromNs <= ns && ns <= untilNs);
 
-/** How much of a time is covered by spans. */
-export function overlapNs(spans: readonly Span[], fromNs: number, untilNs: number): number {
-  let [sumNs, reachedNs] = [0, fromNs];
-  for (const span of spans.toSorted((a, b) => a.fromNs - b.fromNs)) {
-    const [startNs, endNs] = [Math.max(span.fromNs, reachedNs), Math.min(span.untilNs, untilNs)];
-    if (endNs <= startNs) continue;
-    sumNs += endNs - startNs;
-    reachedNs = endNs;
+/** How long after the end of a fault stores may still be away: until an election, and one more try of each. */
+const RECOVERY_NS = 5e9;
+
+/** The times of all faults, and of the recovery after each of them. */
+export function disturbances(run: readonly RunLine[]): readonly Span[] {
+  const begun: { readonly fault: number; readonly ns: number }[] = [];
+  const spans: Span[] = [];
+  for (const line of run) {
+    if (line.type === 'fault begins') begun.push({ fault: line.fault, ns: Number(line.atNs) });
+    if (line.type !== 'fault ends') continue;
+    const of = begun.find(({ fault }) => fault === line.fault);
+    if (of === undefined) continue;
+    spans.push({ fromNs: of.ns, untilNs: Number(line.atNs) + RECOVERY_NS });
+    begun.splice(begun.indexOf(of), 1);
   }
-  return sumNs;
+  return [...spans, ...begun.map(({ ns }) => ({ fromNs: ns, untilNs: Infinity }))];
 }

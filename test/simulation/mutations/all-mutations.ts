@@ -1,7 +1,9 @@
 import { MUTATIONS } from '../../faults/mutations/mutant.js';
+import { FAULT_MUTATIONS } from './fault-mutations.js';
 import { GROUNDS, OWN_GROUNDS } from './hunting-grounds.js';
 import { ELECTION_MUTATIONS, JOB_MUTATIONS } from './leader-mutations.js';
 import { OTHER_MUTATIONS } from './lock-mutations.js';
+import { OPERATOR_MUTATIONS } from './operator-mutations.js';
 import { QUORUM_MUTATIONS } from './quorum-mutations.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
@@ -15,4 +17,6 @@ export const ALL_MUTATIONS: readonly SimulatedMutation[] = [
   ...JOB_MUTATIONS,
   ...ELECTION_MUTATIONS,
   ...OTHER_MUTATIONS,
+  ...OPERATOR_MUTATIONS,
+  ...FAULT_MUTATIONS,
 ];

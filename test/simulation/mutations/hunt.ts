@@ -1,6 +1,6 @@
 // Runs seeds until a judge finds something. The library that is bundled into this program may have a bug.
 import { drawPlan } from '../plan/draw-plan.js';
-import type { Wanted } from '../plan/draw-plan.js';
+import type { Wanted } from '../plan/wanted.js';
 import { runPlan } from '../run-plan.js';
 import type { Violation } from '../../faults/verdict.js';
 

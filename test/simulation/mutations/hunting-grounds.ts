@@ -1,6 +1,6 @@
 import type { TrialName } from '../../faults/mutations/trials.js';
 import { PASSED_ON, READ_MOSTLY, SELDOM_WANTED } from '../../faults/workload/wishes.js';
-import type { Wanted } from '../plan/draw-plan.js';
+import type { Wanted } from '../plan/wanted.js';
 
 /** The plans in which a kind of bug shows within a few seeds. */
 

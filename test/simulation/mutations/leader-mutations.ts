@@ -1,4 +1,4 @@
-import type { Wanted } from '../plan/draw-plan.js';
+import type { Wanted } from '../plan/wanted.js';
 import { CALM, CRASHES, LATE } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
@@ -95,7 +95,79 @@ export const JOB_MUTATIONS: readonly SimulatedMutation[] = [
     ],
     ground: { ...CRASHES, faults: ['the primary steps down'], ...JOBS },
   },
+  {
+    name: 'delay-cut-short',
+    breaks: 'a job with a fixed delay is due after half of its delay',
+    edits: [
+      {
+        file: 'schedule/schedule.ts',
+        find: 'Math.max(lastMs, endedMs) + everyMs;',
+        replace: 'Math.max(lastMs, endedMs) + everyMs / 2;',
+      },
+    ],
+    ground: { ...CALM, ...JOBS, schedule: 'fixed-delay' },
+  },
+  {
+    name: 'delay-from-the-instant',
+    breaks: 'a job with a fixed delay counts from the instant of a run, not from its end',
+    edits: [
+      {
+        file: 'schedule/schedule.ts',
+        find: 'Math.max(lastMs, endedMs) + everyMs;',
+        replace: 'Math.max(lastMs, Math.min(lastMs, endedMs)) + everyMs;',
+      },
+    ],
+    ground: { ...CALM, ...JOBS, schedule: 'fixed-delay' },
+  },
+  {
+    name: 'cron-off-its-instants',
+    breaks: 'a job by cron is due after the instants of its expression',
+    edits: [
+      {
+        file: 'schedule/cron-schedule.ts',
+        find: 'cron.nextRun(new Date(ms))?.getTime() ?? null;',
+        replace: '(cron.nextRun(new Date(ms))?.getTime() ?? 0) + 137;',
+      },
+    ],
+    ground: { ...CALM, ...JOBS, schedule: 'cron' },
+  },
+  {
+    name: 'run-answered-before-its-claim',
+    breaks: 'a call for a run is answered as soon as it is stored, and not when the run is claimed',
+    edits: [
+      {
+        file: 'schedule/run-request.ts',
+        find: '    if (claimed >= number) return;\n',
+        replace: '    if (claimed >= 0) return;\n',
+      },
+    ],
+    ground: { ...CALM, ...JOBS },
+  },
+  {
+    name: 'anchor-moves-with-each-claim',
+    breaks: 'the instants of a job count from its last claim, and not from the first one',
+    edits: [
+      {
+        file: 'protocol/jobs/job-claims.ts',
+        find: "anchor: { $ifNull: [{ $first: '$own.anchor' }, anchor] },",
+        replace: 'anchor,',
+      },
+      {
+        file: 'schedule/term-claims.ts',
+        find: 'this.#last = { lastMs: instantMs, anchorMs: this.#last?.anchorMs ?? anchorMs };',
+        replace: 'this.#last = { lastMs: instantMs, anchorMs };',
+      },
+      {
+        file: 'schedule/job-term.ts',
+        find: 'anchorMs: this.#firstMs ?? instantMs',
+        replace: 'anchorMs: instantMs',
+      },
+    ],
+    ground: { ...CALM, work: ['jobs'], durationMs: 6_000 },
+  },
 ];
+
+const OBSERVED: Wanted = { work: ['candidates', 'observers'] };
 
 export const ELECTION_MUTATIONS: readonly SimulatedMutation[] = [
   {
@@ -103,7 +175,7 @@ export const ELECTION_MUTATIONS: readonly SimulatedMutation[] = [
     breaks: 'a term that is handed over goes to the first candidate of the queue',
     edits: [
       {
-        file: 'protocol/kinds/election-seats.ts',
+        file: 'protocol/kinds/election-rules.ts',
         find: "{ $concatArrays: ['$named', filter('$queue', not(isIn('$$this.k', '$named.k')))] }",
         replace: "'$queue'",
       },
@@ -115,7 +187,7 @@ export const ELECTION_MUTATIONS: readonly SimulatedMutation[] = [
     breaks: 'the candidate of a silent leader waits behind its own transition',
     edits: [
       {
-        file: 'protocol/kinds/election-seats.ts',
+        file: 'protocol/kinds/election-rules.ts',
         find: "when(isInTransition, standingAs('$holder.candidateId'), [])",
         replace: '[]',
       },
@@ -124,5 +196,43 @@ export const ELECTION_MUTATIONS: readonly SimulatedMutation[] = [
       ...{ ...LEADERS, isStrict: false, leaseMs: 700, durationMs: 6_000, count: 4 },
       ...{ faults: ['a process stands still'], faultMs: [800, 2_000], pauseMs: 600 },
     },
+  },
+  {
+    name: 'observer-not-told',
+    breaks: 'an observer does not look when its stream shows a change of the election',
+    edits: [
+      {
+        file: 'election/leader-watch.ts',
+        find: 'if (words === null || !onlyClaims(words)) this.#readLeaders();',
+        replace: 'if (words === null) this.#readLeaders();',
+      },
+    ],
+    ground: { ...CALM, ...OBSERVED },
+  },
+  {
+    name: 'vacancy-not-shown',
+    breaks: 'an observer is not told that nobody leads',
+    edits: [
+      {
+        file: 'election/leader-watch.ts',
+        find: 'if (isNews) for (const observer of known.observers) observer.show(leader);',
+        replace:
+          'if (isNews && leader !== null) for (const observer of known.observers) observer.show(leader);',
+      },
+    ],
+    ground: { ...CALM, ...OBSERVED },
+  },
+  {
+    name: 'observer-told-late',
+    breaks: 'an observer looks only half a second after its stream shows a change of the election',
+    edits: [
+      {
+        file: 'election/leader-watch.ts',
+        find: 'if (words === null || !onlyClaims(words)) this.#readLeaders();',
+        replace:
+          'if (words === null || !onlyClaims(words)) this.#clock.at(this.#clock.nowMs() + 500, () => this.#readLeaders());',
+      },
+    ],
+    ground: { ...CALM, ...OBSERVED },
   },
 ];

@@ -4,12 +4,49 @@ import type { SimulatedMutation } from './simulated-mutation.js';
 /** Bugs in locks of one replica set, their kept seats and their groups. */
 export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
   {
+    name: 'extension-by-two-leases',
+    breaks: 'an extension lasts for two leases',
+    edits: [
+      {
+        file: 'protocol/stored-lease.ts',
+        find: 'merge(at, { expiresAt: leaseFromNow(`${at}.expiresAt`, `${at}.leaseMs`) });',
+        replace:
+          'merge(at, { expiresAt: { $add: [leaseFromNow(`${at}.expiresAt`, `${at}.leaseMs`), `${at}.leaseMs`] } });',
+      },
+    ],
+    ground: { ...CALM, work: ['actors'] },
+  },
+  {
+    name: 'free-lock-for-two-leases',
+    breaks: 'a lease of a free lock lasts for two leases',
+    edits: [
+      {
+        file: 'protocol/pipeline/fast-path.ts',
+        find: '    expiresAt: { $add: [NOW, leaseMs] },',
+        replace: '    expiresAt: { $add: [NOW, leaseMs, leaseMs] },',
+      },
+    ],
+    ground: { ...CALM, work: ['actors'] },
+  },
+  {
+    name: 'time-up-three-seconds-late',
+    breaks: 'the time of a request is up three seconds late',
+    edits: [
+      {
+        file: 'scope.ts',
+        find: 'this.#clock.at(startedMs + boundMs, timeUp)',
+        replace: 'this.#clock.at(startedMs + boundMs + 3_000, timeUp)',
+      },
+    ],
+    ground: { ...CALM, work: ['actors'] },
+  },
+  {
     name: 'repeated-request-queued-again',
     breaks: 'a repeat of a request whose grant was not heard is queued again',
     edits: [
       {
         file: 'protocol/pipeline/effects.ts',
-        find: 'not(any(seats.isHeldBy(id), isQueued(id))),',
+        find: 'not(any(rules.isHeldBy(id), isQueued(id))),',
         replace: 'not(isQueued(id)),',
       },
     ],
@@ -20,7 +57,7 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
     breaks: 'a change of mode takes effect although a later change has been applied',
     edits: [
       {
-        file: 'protocol/kinds/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-rules.ts',
         find: 'all(equal(`${at}.id`, idText(id)), { $lt: [{ $ifNull: [`${at}.change`, 0] }, change] });',
         replace: 'all(equal(`${at}.id`, idText(id)), { $lt: [0, change] });',
       },
@@ -68,8 +105,8 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/effects.ts',
-        find: "return enqueue(seats, request, [equal('$queue', []), seats.hasRoomFor(request)]);",
-        replace: 'return enqueue(seats, request, []);',
+        find: "return enqueue(rules, request, [equal('$queue', []), rules.hasRoomFor(request)]);",
+        replace: 'return enqueue(rules, request, []);',
       },
     ],
     ground: { ...STRICT, work: ['actors'] },
@@ -92,8 +129,8 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
     edits: [
       {
         file: 'lease/seat-cache/cached-lock.ts',
-        find: '    this.#forget(idle);\n    this.#context.returnIdle(idle);\n',
-        replace: '    this.#forget(idle);\n',
+        find: '    this.#idle.delete(idle);\n    this.#context.returnIdle(idle);\n',
+        replace: '    this.#idle.delete(idle);\n',
       },
     ],
     ground: { ...STRICT, work: ['actors'], locks: ['mutex-b', 'semaphore'] },
@@ -111,7 +148,7 @@ export const OTHER_MUTATIONS: readonly SimulatedMutation[] = [
         file: 'lease/holding/seat.ts',
         find: 'return { remainingMs: Math.max(0, this.#deadline.ms - this.clock.nowMs()), why: undefined };',
         replace:
-          'return { remainingMs: Math.max(this.grant.terms.leaseMs / 2, this.#deadline.ms - this.clock.nowMs()), why: undefined };',
+          'return { remainingMs: Math.max(this.grant.durations.leaseMs / 2, this.#deadline.ms - this.clock.nowMs()), why: undefined };',
       },
     ],
     ground: {

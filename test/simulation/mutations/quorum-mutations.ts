@@ -1,4 +1,4 @@
-import type { Wanted } from '../plan/draw-plan.js';
+import type { Wanted } from '../plan/wanted.js';
 import { CALM, CRASHES } from './hunting-grounds.js';
 import type { SimulatedMutation } from './simulated-mutation.js';
 
@@ -150,8 +150,8 @@ export const QUORUM_MUTATIONS: readonly SimulatedMutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/effects.ts',
-        find: "when(seats.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence')",
-        replace: "when(seats.isHeldBy(id), '$fence', { $max: ['$fence', { $toLong: token }] })",
+        find: "when(rules.isHeldBy(id), { $max: ['$fence', { $toLong: token }] }, '$fence')",
+        replace: "when(rules.isHeldBy(id), '$fence', { $max: ['$fence', { $toLong: token }] })",
       },
     ],
     ground: DIFFERENT_CLOCKS,

@@ -1,5 +1,5 @@
 import type { Edit } from '../../faults/mutations/mutation.js';
-import type { Wanted } from '../plan/draw-plan.js';
+import type { Wanted } from '../plan/wanted.js';
 
 /** A bug that only the simulation hunts, because no trial on real servers is made for it. */
 export interface SimulatedMutation {

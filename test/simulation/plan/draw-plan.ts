@@ -1,61 +1,18 @@
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
 import { LOCK_NAMES } from '../../faults/workload/wishes.js';
-import { FAULT_KINDS, QUORUM_SETS, setsOf, WORK } from './plan.js';
-import type { FaultKind, FaultStep, Plan, ProcessPlan, Work } from './plan.js';
-
-/** The words of `--only`, and the work that each of them leaves. */
-export const PARTS = {
-  mutex: ['actors'],
-  'reader-writer': ['actors'],
-  semaphore: ['actors'],
-  groups: ['bursts'],
-  elections: ['candidates'],
-  jobs: ['jobs'],
-  quorum: ['quorums'],
-} as const satisfies Readonly<Record<string, readonly Work[]>>;
-
-export type Part = keyof typeof PARTS;
-
-export const isPart = (word: string): word is Part => word in PARTS;
-
-/** What is fixed in advance; the seed decides the rest. */
-export interface Wanted {
-  /** Default: all parts. */
-  readonly only?: readonly Part[] | undefined;
-  /** The work of every process; the parts decide it otherwise. */
-  readonly work?: readonly Work[] | undefined;
-  readonly isStrict?: boolean | undefined;
-  readonly leaseMs?: number | undefined;
-  readonly clockAllowanceMs?: number | undefined;
-  readonly durationMs?: number | undefined;
-  readonly faults?: readonly FaultKind[] | undefined;
-  /** The shortest and the longest time that a fault lasts. */
-  readonly faultMs?: readonly [number, number] | undefined;
-  /** The longest time from the beginning or from the last fault of a kind to its next one. */
-  readonly pauseMs?: number | undefined;
-  /** The names of the locks that actors want. */
-  readonly locks?: readonly string[] | undefined;
-  readonly idleMs?: number | undefined;
-  /** As in `Stage`. */
-  readonly paceMs?: number | undefined;
-  readonly thinkMs?: number | undefined;
-  readonly longHoldPercent?: number | undefined;
-  readonly upgradesAgain?: boolean | undefined;
-  /** The number of processes. */
-  readonly count?: number | undefined;
-}
+import { drawFaults } from './draw-faults.js';
+import { withOperators } from './draw-operators.js';
+import { withOtherFaults } from './draw-other-faults.js';
+import { withReach } from './draw-reach.js';
+import { sometimesCalm, withVariants } from './draw-variants.js';
+import { WORK } from './plan.js';
+import type { Plan, ProcessPlan, Work } from './plan.js';
+import { scattered } from './scattered.js';
+import { PARTS } from './wanted.js';
+import type { Part, Wanted } from './wanted.js';
 
 const SECOND = 1_000;
-
-/** No hold may be lost under these. */
-const MILD: readonly FaultKind[] = ['the primary steps down', 'replies are lost', 'change streams break'];
-
-/** A fault of this kind follows the last one after at most so long. */
-const PAUSE_MS = 6 * SECOND;
-
-/** A fault lasts no longer than some of these. */
-const LONGEST_LEASE_MS = 2 * SECOND;
 
 /** Draws everything from the seed. Swarm: each seed does without some kinds of faults, work and locks. */
 export function drawPlan(seed: number, wanted: Wanted = {}): Plan {
@@ -63,6 +20,8 @@ export function drawPlan(seed: number, wanted: Wanted = {}): Plan {
   const draw = (): number => random.between(0, 0x7f_ff_ff_ff);
   // Each part has its own random numbers, so that what is wanted of one part does not change another one.
   const [ofFrame, ofWork, ofFaults] = [randomFrom(draw()), randomFrom(draw()), randomFrom(draw())];
+  const [ofOperators, ofVariants, ofCalm] = [randomFrom(draw()), randomFrom(draw()), randomFrom(draw())];
+  const [ofOtherFaults, ofReach] = [randomFrom(draw()), randomFrom(draw())];
   const frame = drawFrame(ofFrame, wanted);
   const work = drawWork(ofWork, wanted);
   const drawnCount = ofWork.between(2, 5);
@@ -72,13 +31,10 @@ export function drawPlan(seed: number, wanted: Wanted = {}): Plan {
   const { paceMs } = wanted;
   const pace = paceMs === undefined ? {} : { paceMs };
   const plan = { seed, ...frame, ...pace, locks: drawLocks(ofWork, wanted), processes };
-  return { ...plan, faults: drawFaults(ofFaults, plan, wanted) };
-}
-
-/** Neighbouring seeds would otherwise begin with similar numbers. */
-function scattered(seed: number): number {
-  const mixed = Math.imul(seed ^ (seed >>> 15), 0x2c_1b_3c_6d);
-  return Math.imul(mixed ^ (mixed >>> 12), 0x29_7a_2d_39) ^ (mixed >>> 15);
+  const withFaults = { ...plan, faults: drawFaults(ofFaults, plan, wanted) };
+  const operated = withReach(ofReach, withOperators(ofOperators, withFaults, wanted), wanted);
+  const varied = withVariants(ofVariants, operated, wanted);
+  return sometimesCalm(ofCalm, withOtherFaults(ofOtherFaults, varied, wanted), wanted);
 }
 
 type Frame = Pick<Plan, 'durationMs' | 'leaseMs' | 'clockAllowanceMs' | 'isStrict'>;
@@ -140,66 +96,4 @@ function drawProcess(
     jobs: count('jobs', 1),
     quorums: count('quorums', 2),
   };
-}
-
-type Drawn = Omit<Plan, 'faults'>;
-
-function drawFaults(random: Random, plan: Drawn, wanted: Wanted): readonly FaultStep[] {
-  const allowed = plan.isStrict ? MILD : FAULT_KINDS;
-  const kinds = wanted.faults ?? allowed.filter(() => random.percent(40));
-  const steps = kinds.flatMap((kind) => drawSteps(kind, random, plan, wanted));
-  return withinAllowance(steps, plan).toSorted((a, b) => a.atMs - b.atMs);
-}
-
-function drawSteps(
-  kind: FaultKind,
-  random: Random,
-  plan: Drawn,
-  { faultMs, pauseMs }: Wanted,
-): readonly FaultStep[] {
-  const steps: FaultStep[] = [];
-  const [firstMs, leastMs, mostMs] = pauseMs === undefined ? [100, 200, PAUSE_MS] : [0, 1, pauseMs];
-  for (let atMs = random.between(firstMs, mostMs); atMs < plan.durationMs;) {
-    const set = random.percent(60) ? 0 : random.between(0, QUORUM_SETS - 1);
-    const victim = random.between(0, plan.processes.length - 1);
-    const forMs = faultMs === undefined ? drawLength(kind, random, plan) : random.between(...faultMs);
-    steps.push({ kind, atMs, forMs, victim, set, amount: drawAmount(kind, random, plan) });
-    atMs += forMs + random.between(leastMs, mostMs);
-    if (kind === 'a process crashes' && steps.length >= plan.processes.length - 1) break;
-  }
-  return steps;
-}
-
-function drawLength(kind: FaultKind, random: Random, { isStrict, leaseMs }: Drawn): number {
-  if (kind === 'the primary steps down' || kind === 'the primary is cut off from the other members') {
-    return isStrict ? random.between(100, 1_200) : random.between(100, 4_000);
-  }
-  const ms = Math.min(leaseMs, LONGEST_LEASE_MS);
-  return random.percent(50) ? random.between(20, ms / 2) : random.between(ms / 2, 2.5 * ms);
-}
-
-function drawAmount(kind: FaultKind, random: Random, { isStrict, clockAllowanceMs, leaseMs }: Drawn): number {
-  if (COUNTED.includes(kind)) return random.between(1, 6);
-  if (kind === 'replies are late') {
-    return random.between(1, isStrict || random.percent(60) ? 200 : Math.floor(leaseMs / 2));
-  }
-  const isMoved = kind === 'the clock of the primary is moved';
-  return isMoved ? random.between(1, Math.max(1, Math.floor(clockAllowanceMs / 2))) : 0;
-}
-
-/** Faults that befall so many messages. */
-const COUNTED: readonly FaultKind[] = ['replies are lost', 'requests come late', 'requests are lost'];
-
-/** The clocks of one set differ by at most the sum of all their moves, which stays within the allowance of holds. */
-function withinAllowance(steps: readonly FaultStep[], plan: Drawn): readonly FaultStep[] {
-  const { clockAllowanceMs } = plan;
-  const movedMs = new Map<number, number>();
-  return steps.filter(({ kind, set: drawn, amount }) => {
-    if (kind !== 'the clock of the primary is moved') return true;
-    const set = drawn % setsOf(plan);
-    const sumMs = (movedMs.get(set) ?? 0) + amount;
-    if (sumMs >= clockAllowanceMs) return false;
-    movedMs.set(set, sumMs);
-    return true;
-  });
 }

@@ -13,6 +13,10 @@ export interface Plan {
   readonly paceMs?: number;
   readonly processes: readonly ProcessPlan[];
   readonly faults: readonly FaultStep[];
+  /** What operators do. Absent where no process has an operator. */
+  readonly operations?: readonly Operation[];
+  /** The schedule of the job. Absent: a fixed rate. */
+  readonly schedule?: 'fixed-delay' | 'cron';
 }
 
 /** What one simulated process does. */
@@ -32,11 +36,29 @@ export interface ProcessPlan {
   readonly candidates: number;
   readonly jobs: number;
   readonly quorums: number;
+  /** Absent where no process has an operator. */
+  readonly operators?: number;
+  /** For what its operator does, and for what its holders do when they are asked to release. */
+  readonly operatorSeed?: number;
+  /** For which of the new names its operator revokes. Absent where it revokes none of these. */
+  readonly reachSeed?: number;
+  /** Absent where it observes no election. */
+  readonly observers?: number;
+  readonly observerSeed?: number;
 }
 
+/** The work of processes that is drawn together. */
 export const WORK = ['actors', 'bursts', 'candidates', 'jobs', 'quorums'] as const;
 
-export type Work = (typeof WORK)[number];
+/** The work that is drawn by itself, from random numbers of its own. */
+export const OTHER_WORK = ['operators', 'observers'] as const;
+
+export type Work = (typeof WORK)[number] | (typeof OTHER_WORK)[number];
+
+/** What an operator may do to all holds of a lock, to one of them, or to a semaphore. */
+export const OPERATIONS = ['ask all', 'ask one', 'evict all', 'evict one', 'resize'] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
 
 export const FAULT_KINDS = [
   'all members stop',
@@ -60,7 +82,16 @@ export const SHARP_FAULT_KINDS = [
   'the primary is cut off from the other members, and reports it',
 ] as const;
 
-export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof SHARP_FAULT_KINDS)[number];
+/** Faults that are drawn by themselves, from random numbers of their own, and only in some worlds. */
+export const OTHER_FAULT_KINDS = [
+  'requests come twice',
+  'change streams are silent',
+  'an old copy is restored',
+] as const;
+
+export type OtherFaultKind = (typeof OTHER_FAULT_KINDS)[number];
+
+export type FaultKind = (typeof FAULT_KINDS)[number] | (typeof SHARP_FAULT_KINDS)[number] | OtherFaultKind;
 
 /** One fault. */
 export interface FaultStep {
@@ -71,7 +102,10 @@ export interface FaultStep {
   readonly victim: number;
   /** The number of the replica set. The first one has all locks; a quorum uses all. */
   readonly set: number;
-  /** How many requests or replies are lost or late, by how many ms replies are late, by how many a clock is moved. */
+  /**
+   * How many requests or replies are lost, late or doubled, by how many ms replies are late, by how many a clock is moved,
+   * how old a copy is in ms.
+   */
   readonly amount: number;
 }
 

@@ -1,8 +1,11 @@
+import { randomFrom } from '../../../lab/random.js';
+import type { Random } from '../../../lab/random.js';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 import type { Excuse, RunLine } from '../../faults/history.js';
 import type { FaultKind, FaultStep } from '../plan/plan.js';
+import { scattered } from '../plan/scattered.js';
 import type { MemoryJournal } from './memory-journal.js';
-import { DATABASE } from './simulated-worker.js';
+import { DATABASE, LOCKS } from './names.js';
 import type { SimulatedWorker } from './simulated-worker.js';
 import type { Wire } from './wire.js';
 
@@ -106,7 +109,7 @@ export const EFFECTS: Readonly<Record<FaultKind, Effect>> = {
   },
   'lock documents are lost': {
     begin: ({ wire }) => {
-      const locks = wire.messenger.client.db(DATABASE).collection('distributed.locks');
+      const locks = wire.messenger.client.db(DATABASE).collection(LOCKS);
       // While there is no primary, nothing can be deleted.
       locks.deleteMany({}).catch(() => undefined);
     },
@@ -121,6 +124,31 @@ export const EFFECTS: Readonly<Record<FaultKind, Effect>> = {
       wire.acknowledge(true);
     },
   },
+  'requests come twice': {
+    begin: ({ wire, step }) => {
+      wire.double(step.amount, randomOf(step));
+    },
+    end: ({ wire }) => {
+      wire.doubleNoMore();
+    },
+  },
+  'change streams are silent': {
+    begin: ({ wire }, isFirst) => {
+      if (isFirst) wire.streams.fallSilent();
+    },
+    end: ({ wire }) => {
+      wire.streams.speak();
+    },
+  },
+  // The collection is dropped or emptied when the fault begins. The documents of the copy come when it ends.
+  'an old copy is restored': {
+    begin: ({ set, wire, step }) => {
+      wire.restore.begin(set.now().getTime() - step.amount, randomOf(step).percent(50));
+    },
+    end: ({ wire }) => {
+      wire.restore.end();
+    },
+  },
   'a process reaches one replica set only': {
     begin: (target, isFirst) => {
       if (isFirst) cut(target, (set) => set !== target.set);
@@ -130,6 +158,10 @@ export const EFFECTS: Readonly<Record<FaultKind, Effect>> = {
     },
   },
 };
+
+/** Chance that the plan decides. */
+const randomOf = ({ atMs, forMs, amount }: FaultStep): Random =>
+  randomFrom(scattered(atMs ^ (forMs << 8) ^ (amount << 16)));
 
 function freeze(target: Target): void {
   const { worker, journal } = target;

@@ -1,6 +1,6 @@
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 import type { RunLine } from '../../faults/history.js';
-import { FAULT_KINDS, SHARP_FAULT_KINDS } from '../plan/plan.js';
+import { FAULT_KINDS, OTHER_FAULT_KINDS, SHARP_FAULT_KINDS } from '../plan/plan.js';
 import type { FaultKind, FaultStep } from '../plan/plan.js';
 import { EFFECTS } from './fault-effects.js';
 import type { Target } from './fault-effects.js';
@@ -24,7 +24,7 @@ export interface Deed {
 }
 
 /** The number of a kind in the journal. */
-const KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...SHARP_FAULT_KINDS];
+const KINDS: readonly FaultKind[] = [...FAULT_KINDS, ...SHARP_FAULT_KINDS, ...OTHER_FAULT_KINDS];
 
 /** Lets the faults of a plan happen, and undoes them. Faults of one kind may overlap: the last one of them ends it. */
 export class Nemesis {
@@ -77,10 +77,10 @@ export class Nemesis {
     return { step, set, wire, worker, sets, journal };
   }
 
-  #note(type: 'fault begins' | 'fault ends', { kind }: FaultStep): void {
+  #note(type: 'fault begins' | 'fault ends', { kind, set }: FaultStep): void {
     const { excuses } = EFFECTS[kind];
     this.#victims.journal.write({
-      ...{ type, fault: KINDS.indexOf(kind), what: kind },
+      ...{ type, fault: KINDS.indexOf(kind), what: kind, set: set % this.#victims.sets.length },
       ...(excuses === undefined ? {} : { excuses }),
     });
   }

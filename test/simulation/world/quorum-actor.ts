@@ -4,6 +4,7 @@ import type { Random } from '../../../lab/random.js';
 import type { Mode, Seat } from '../../faults/history.js';
 import { answered } from '../../faults/workload/asks.js';
 import { ObservedHold } from '../../faults/workload/observed-hold.js';
+import { rest } from '../../faults/workload/stage.js';
 import type { Stage } from '../../faults/workload/stage.js';
 
 /** The locks of a quorum begin with this. */
@@ -27,7 +28,7 @@ export class QuorumActor {
 
   async act(): Promise<void> {
     while (!this.#stage.isStopping) {
-      await this.#stage.time.pause(this.#random.between(0, this.#stage.idleMs));
+      await rest(this.#stage, this.#random.between(0, this.#stage.idleMs));
       await (this.#random.percent(60) ? this.#useMutex() : this.#useReaderWriter());
     }
   }

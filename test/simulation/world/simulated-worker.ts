@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 
-import { LockProvider } from '../../../src/index.js';
+import * as present from '../../../src/index.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import { surroundingsOf } from '../../../src/surroundings.js';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
@@ -19,15 +19,22 @@ import type { CommandLog } from './command-log.js';
 import { JobRunner } from './job-runner.js';
 import type { JobNotes } from './job-runner.js';
 import { MemoryJournal } from './memory-journal.js';
+import { DATABASE, QUORUM_DATABASE } from './names.js';
+import { Observer } from './observer.js';
+import { Operator } from './operator.js';
 import { QuorumActor } from './quorum-actor.js';
 import type { SharedSet } from './shared-set.js';
 import { simulatedTime } from './simulated-time.js';
 import type { Wire } from './wire.js';
 
-export const DATABASE = 'app';
-
 /** A request without an answer is repeated after this time. */
 export const STORE_TIMEOUT_MS = 1_500;
+
+/** The library that the process with this number has loaded. */
+export type BuildOf = (process: number) => Pick<typeof present, 'LockProvider'>;
+
+/** So many of a hundred holders obey when they are asked to release. */
+const OBEYING_PERCENT = 80;
 
 /** What all processes of a world share. */
 export interface Surrounding {
@@ -39,6 +46,8 @@ export interface Surrounding {
   readonly jobs: JobNotes;
   readonly commands: CommandLog;
   readonly isStopping: () => boolean;
+  /** Default: the present build for all. */
+  readonly buildOf?: BuildOf;
 }
 
 const EVENTS = ['storeError', 'lost', 'wakeups', 'indexError', 'abandoned'] as const;
@@ -71,6 +80,7 @@ export class SimulatedWorker {
       ...{ leaseMs, clockAllowanceMs, storeTimeoutMs: STORE_TIMEOUT_MS, wakeIdleMs: 1_000 },
       ...(plan.isPolling ? { wakeups: 'polling' as const } : {}),
     };
+    const { LockProvider } = world.buildOf?.(number) ?? present;
     const locks = new LockProvider(world.commands.watched(this.#wired(0, db), number), options);
     for (const event of EVENTS) locks.on(event, () => undefined);
     this.#quorum = plan.quorums > 0 ? this.#quorumOf(options) : undefined;
@@ -79,6 +89,8 @@ export class SimulatedWorker {
     const stored = db.collection<StoredSet>(SETS);
     const fenced = boundedCollection(wire?.throughCollection(stored) ?? stored, clock);
     let asks = 0;
+    const { operations } = world.plan;
+    const obedience = randomFrom(plan.operatorSeed ?? 0);
     this.#stage = {
       ...{ locks, journal: this.journal, time, leaseMs },
       ...{
@@ -88,6 +100,9 @@ export class SimulatedWorker {
         upgradesAgain: plan.upgradesAgain === true,
         ...(world.plan.paceMs === undefined ? {} : { paceMs: world.plan.paceMs }),
         locksWanted: world.plan.locks,
+        ...(operations === undefined
+          ? {}
+          : { followsLimit: true, obeys: () => obedience.percent(OBEYING_PERCENT) }),
       },
       sets: [
         { name: 'memory', set: world.memory },
@@ -103,7 +118,7 @@ export class SimulatedWorker {
   /** A quorum has a database of its own in each replica set. */
   #quorumOf(options: object): QuorumLockProvider {
     const quorum = new QuorumLockProvider(
-      this.dbs.map((db, index) => this.#wired(index, db.client.db('quorum'))),
+      this.dbs.map((db, index) => this.#wired(index, db.client.db(QUORUM_DATABASE))),
       options,
     );
     for (const event of EVENTS) quorum.on(event, () => undefined);
@@ -111,17 +126,12 @@ export class SimulatedWorker {
   }
 
   #wired(set: number, db: Db): Db {
-    return this.#world.wires[set]?.through(db) ?? db;
+    return this.#world.wires[set]?.through(db, this.number) ?? db;
   }
 
   /** How the leases of its quorum name it. */
   get quorumProcess(): string | undefined {
     return this.#quorum?.processId;
-  }
-
-  get isBusy(): boolean {
-    const { actors, bursts, candidates, jobs, quorums } = this.#plan;
-    return actors + bursts + candidates + jobs + quorums > 0;
   }
 
   /** Whether it asks for locks again and again. */
@@ -134,6 +144,8 @@ export class SimulatedWorker {
     const random = randomFrom(this.#plan.seed);
     const draw = (): ReturnType<typeof randomFrom> => randomFrom(random.between(0, 0x7f_ff_ff_ff));
     const { actors, bursts, candidates, jobs, quorums } = this.#plan;
+    const { operators = 0, operatorSeed = 0, observers = 0, observerSeed = 0, reachSeed } = this.#plan;
+    const reaching = reachSeed === undefined ? undefined : randomFrom(reachSeed);
     const stage = this.#stage;
     const each = (count: number, make: () => { act(): Promise<void> }): { act(): Promise<void> }[] =>
       Array.from({ length: count }, make);
@@ -144,6 +156,8 @@ export class SimulatedWorker {
       ...each(candidates, () => new Candidate(stage, draw())),
       ...each(jobs, () => new JobRunner(stage, draw(), this.number, this.#world.jobs)),
       ...(quorum === undefined ? [] : each(quorums, () => new QuorumActor(stage, quorum, draw()))),
+      ...each(observers, () => new Observer(stage, randomFrom(observerSeed))),
+      ...each(operators, () => new Operator(stage, randomFrom(operatorSeed), this.#world.plan, reaching)),
     ];
     try {
       await Promise.all(all.map((one) => one.act()));

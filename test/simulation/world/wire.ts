@@ -1,6 +1,9 @@
 import type { Collection, Db, Document } from 'mongodb';
 
+import type { Random } from '../../../lab/random.js';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { Restore } from './restore.js';
+import { SilentStreams } from './silent-streams.js';
 
 /** A request on its way: how it is sent, and how its late copy is. */
 interface Request<T> {
@@ -8,11 +11,26 @@ interface Request<T> {
   readonly sendLate: (messenger: Db) => Promise<unknown>;
   /** Aborts when the process does not wait for the answer any more. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether a copy may arrive as well. */
+  readonly mayComeTwice?: boolean;
+  readonly command?: Document;
 }
 
 interface CommandOptions {
   readonly signal?: AbortSignal;
 }
+
+/** The writes that come twice: so many. */
+interface Doubling {
+  count: number;
+  readonly random: Random;
+}
+
+/** So many of a hundred copies overtake their request, and the answer is that of the second to arrive. */
+const OVERTAKING_PERCENT = 25;
+
+/** So long at most after the one that arrives first, the other one does. */
+const APART_MS = 200;
 
 type Send = (...args: unknown[]) => Promise<unknown>;
 
@@ -24,10 +42,17 @@ export class Wire {
   #toHold = 0;
   #toLose = 0;
   #isUnacknowledged = false;
+  #doubling: Doubling | undefined;
   #held: ((messenger: Db) => Promise<unknown>)[] = [];
+  readonly streams: SilentStreams;
+  readonly restore: Restore;
+  /** The requests that came twice. */
+  readonly doubled: string[] = [];
 
   constructor(set: MemoryReplicaSet) {
     this.#set = set;
+    this.streams = new SilentStreams(set);
+    this.restore = new Restore(set, () => this.messenger);
   }
 
   /** The next writes arrive at `deliver`. Their processes hear nothing of them. */
@@ -45,6 +70,15 @@ export class Wire {
     this.#toLose = count;
   }
 
+  /** The next writes arrive twice. */
+  double(count: number, random: Random): void {
+    this.#doubling = { count, random };
+  }
+
+  doubleNoMore(): void {
+    this.#doubling = undefined;
+  }
+
   /** From now on, the primary answers a group of updates at once, and says that no majority has it. */
   acknowledge(isSo: boolean): void {
     this.#isUnacknowledged = !isSo;
@@ -54,10 +88,12 @@ export class Wire {
     return (this.#messenger ??= this.#set.db());
   }
 
-  /** The same database, whose writes go over this wire. */
-  through(db: Db): Db {
+  /** The same database, whose writes go over this wire. `worker`: the number of the process. */
+  through(db: Db, worker?: number): Db {
     return new Proxy(db, {
       get: (target, property) => {
+        if (property === 'collection')
+          return (name: string) => this.streams.throughCollection(target.collection(name), target, worker);
         if (property !== 'command') return Reflect.get(target, property, target) as unknown;
         return async (command: Document, options: CommandOptions = {}) => {
           if (this.#isUnacknowledged && isGroup(command))
@@ -66,7 +102,7 @@ export class Wire {
           if (!isWrite(command)) return await send();
           const sendLate = ({ client }: Db): Promise<unknown> =>
             client.db(target.databaseName).command(command);
-          return await this.#carry({ send, sendLate, signal: options.signal });
+          return await this.#carry({ send, sendLate, signal: options.signal, mayComeTwice: true, command });
         };
       },
     });
@@ -90,7 +126,8 @@ export class Wire {
     });
   }
 
-  async #carry<T>({ send, sendLate, signal }: Request<T>): Promise<T> {
+  async #carry<T>(request: Request<T>): Promise<T> {
+    const { send, sendLate, signal, mayComeTwice } = request;
     if (this.#toHold > 0) {
       this.#toHold -= 1;
       this.#held.push(sendLate);
@@ -100,7 +137,30 @@ export class Wire {
       this.#toLose -= 1;
       return await unanswered(signal);
     }
-    return await send();
+    const doubling = this.#doubling;
+    if (mayComeTwice !== true || doubling === undefined || doubling.count === 0) return await send();
+    doubling.count -= 1;
+    return await this.#sendTwice(request, doubling);
+  }
+
+  /**
+   * Both arrive before the process has an answer, unless it gives up before. Nobody repeats a request that was answered, so
+   * a copy that comes later is no fault that can happen.
+   */
+  async #sendTwice<T>(request: Request<T>, { random }: Doubling): Promise<T> {
+    const { send, sendLate, signal, command } = request;
+    this.doubled.push(JSON.stringify(command));
+    const copy = async (): Promise<void> => {
+      await sendLate(this.messenger).catch(() => undefined);
+    };
+    const isOvertaken = random.percent(OVERTAKING_PERCENT);
+    const apart = this.#set.sleep(random.between(0, APART_MS));
+    const both = Promise.all([
+      isOvertaken ? apart.then(send) : send(),
+      isOvertaken ? copy() : apart.then(copy),
+    ]);
+    const [answer] = await Promise.race([both, unanswered(signal)]);
+    return answer;
   }
 }
 

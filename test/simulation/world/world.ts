@@ -1,16 +1,20 @@
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { EPOCH_PACES } from '../../faults/workload/bursts.js';
 import type { StoredVersion } from '../../../src/testing/index.js';
 import type { History, RunLine } from '../../faults/history.js';
 import type { Violation } from '../../faults/verdict.js';
 import { setsOf } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { CommandLog } from './command-log.js';
+import { everyMsOf } from './job-runner.js';
 import type { JobNotes } from './job-runner.js';
 import { MemoryJournal } from './memory-journal.js';
 import { Nemesis } from './nemesis.js';
 import { SharedSet } from './shared-set.js';
+import type { ShownWords } from './silent-streams.js';
 import { nsOf } from './simulated-time.js';
 import { SimulatedWorker } from './simulated-worker.js';
+import type { BuildOf } from './simulated-worker.js';
 import { Wire } from './wire.js';
 
 /** What is left of a run, for the judges. */
@@ -23,6 +27,10 @@ export interface Evidence {
   readonly memory: ReadonlyMap<string, readonly string[]>;
   readonly jobs: JobNotes;
   readonly commands: CommandLog;
+  /** The requests that came twice, as text. */
+  readonly doubled: readonly string[];
+  /** What change streams of the first replica set have shown. */
+  readonly shown: readonly ShownWords[];
   /** The numbers of the workers, by what the leases of their quorums name them. */
   readonly quorumProcesses: ReadonlyMap<string, number>;
   /** How many cursors the members have open at the end. */
@@ -37,7 +45,10 @@ export interface Evidence {
   readonly violations: readonly Violation[];
 }
 
-/** How long processes may take after all faults until each has got a lock, and then until all have ended. */
+/**
+ * How long processes may take, after the faults and the longest pause of an actor, until each has got a lock; and then until
+ * all have ended.
+ */
 const GRANT_BOUND_MS = 60_000;
 const END_BOUND_MS = 60_000;
 
@@ -62,10 +73,11 @@ export class World {
   #isStopping = false;
   #elapsedMs = 0;
 
-  constructor(plan: Plan) {
+  constructor(plan: Plan, buildOf?: BuildOf) {
     this.#plan = plan;
-    const everyMs = Math.max(JOB_EVERY_MS, plan.paceMs ?? 0);
-    this.#jobs = { runs: [], troubles: [], missed: [], calls: 0, everyMs };
+    const { schedule = 'fixed-rate', paceMs = 0 } = plan;
+    const everyMs = everyMsOf(schedule, Math.max(JOB_EVERY_MS, paceMs));
+    this.#jobs = { runs: [], missed: [], calls: [], terms: [], everyMs, schedule };
     const first = new MemoryReplicaSet({ time: 'virtual', seed: plan.seed });
     this.#sets = [
       first,
@@ -86,6 +98,7 @@ export class World {
         jobs: this.#jobs,
         commands: this.#commands,
       },
+      ...(buildOf === undefined ? {} : { buildOf }),
       isStopping: () => this.#isStopping,
     };
     this.#workers = plan.processes.map((process, number) => new SimulatedWorker(number, process, world));
@@ -131,7 +144,7 @@ export class World {
       const last = journal.lines.findLast(({ type }) => type === 'granted');
       return last !== undefined && Number(last.atNs) / 1e6 > healedMs;
     };
-    await this.#until(GRANT_BOUND_MS, () => asking.every(isServed) && isRun());
+    await this.#until(this.#longestPauseMs + GRANT_BOUND_MS, () => asking.every(isServed) && isRun());
     if (!isRun()) this.#report('no job runs after the end of the faults');
     for (const worker of asking) {
       if (!isServed(worker))
@@ -143,6 +156,11 @@ export class World {
     for (const { number, hasEnded } of this.#alive) {
       if (!hasEnded) this.#report(`worker ${number} does not come to an end`);
     }
+  }
+
+  get #longestPauseMs(): number {
+    const { processes, paceMs = 0 } = this.#plan;
+    return Math.max(2 * EPOCH_PACES * paceMs, ...processes.map(({ idleMs }) => idleMs));
   }
 
   get #alive(): readonly SimulatedWorker[] {
@@ -161,6 +179,8 @@ export class World {
       history: { workers: this.#workers.map(({ journal }) => journal.lines), run: this.#journal.lines },
       versions: this.#sets.map(({ versions }) => versions),
       ...{ memory: this.#memory.values, jobs: this.#jobs, commands: this.#commands },
+      doubled: this.#wires.flatMap(({ doubled }) => doubled),
+      shown: this.#wires[0]?.streams.shown ?? [],
       quorumProcesses: new Map(
         this.#workers.flatMap(({ number, quorumProcess: name }) =>
           name === undefined ? [] : [[name, number] as const],
