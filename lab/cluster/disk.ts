@@ -28,8 +28,8 @@ export async function smallDisk(sizeMb: number): Promise<SmallDisk | undefined> 
 }
 
 /**
- * Mounts, and unmounts when its input ends, which it does with this process, however that ends. Whoever still has files
- * open there may keep them: the folder is free at once, the memory when they are closed.
+ * Mounts, and unmounts when its input ends, which it does with this process, however that ends. Files that are
+ * still open there stay usable: the folder is free at once, the memory when they are closed.
  */
 const KEEPER = `
   mount -t tmpfs -o "size=$1m" leasehold "$0" 2>/dev/null || exit 1

@@ -184,7 +184,7 @@ class ControlledCluster implements FaultCluster {
     const becomesWell = async (): Promise<boolean> => {
       // One that was about to end by itself when its fault was over still ran a moment ago.
       await Promise.all(this.members.map((member) => member.restart()));
-      // Whoever has stepped down may stand for election again.
+      // A member that has stepped down may stand for election again.
       await this.#ask({ replSetFreeze: 0 });
       return await this.#isWell();
     };

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 
 import { killProcess } from '../mongo-server/members.js';
+import { allThreadsStand } from '../processes/stand-still.js';
 
 export interface MongodPlan {
   readonly binary: string;
@@ -86,16 +86,6 @@ export class MongodProcess {
 }
 
 const STOP_MS = 1_000;
-
-function allThreadsStand(pid: number): boolean {
-  const tasks = `/proc/${pid}/task`;
-  if (!existsSync(tasks)) return true;
-  return readdirSync(tasks).every((thread) => {
-    // The state comes after the name, which stands in brackets.
-    const state = /\) (\S)/.exec(readFileSync(join(tasks, thread, 'stat'), 'utf8'))?.[1];
-    return state === 'T' || state === 't';
-  });
-}
 
 const hasNotEnded = (child: ChildProcess): boolean =>
   child.pid !== undefined && child.exitCode === null && child.signalCode === null;

@@ -75,7 +75,7 @@ export class ProxiedConnection {
   #opening: number | undefined;
   /** What to call instead of passing the reply to this request on. */
   readonly #drops = new Map<number, () => void>();
-  /** Who waits for the reply to this request, besides the client. */
+  /** Called with whether this request was answered, besides the client. */
   readonly #delivered = new Map<number, (isAnswered: boolean) => void>();
   readonly #held = new Set<HeldRequest>();
 

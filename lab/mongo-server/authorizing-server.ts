@@ -14,6 +14,8 @@ export interface AuthorizingServer extends AsyncDisposable {
   readonly rootUri: string;
   /** Makes a user who may do this and nothing else; returns the URI to connect by as that user. */
   uriOfUser(name: string, privileges: readonly Document[]): Promise<string>;
+  /** Takes all privileges from a user of `uriOfUser`, whose connections stay open. */
+  revokeAll(name: string): Promise<void>;
 }
 
 export async function startAuthorizingServer(): Promise<AuthorizingServer> {
@@ -43,6 +45,9 @@ export async function startAuthorizingServer(): Promise<AuthorizingServer> {
       await admin.command({ createRole: `role of ${name}`, privileges, roles: [] });
       await admin.command({ createUser: name, pwd: PASSWORD, roles: [`role of ${name}`] });
       return uriOf(name, PASSWORD);
+    },
+    async revokeAll(name) {
+      await root.db('admin').command({ updateUser: name, roles: [] });
     },
     async [Symbol.asyncDispose]() {
       await root.close();

@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 
 import { BUSY_MACHINE_MS, eventually, within } from '../patience.js';
 import { endWithThisProcess } from './end-with-this-process.js';
+import { localEnvironment } from './local-environment.js';
 import { ROOT } from './program.js';
 import { asRecord, isRecord, recorded } from './record.js';
 
@@ -57,7 +58,7 @@ export class Child<Order = never, Line extends Told = never> implements AsyncDis
     this.#process = spawn(process.execPath, nodeArgs, {
       cwd: ROOT,
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, ...env },
+      env: { ...localEnvironment(), ...env },
       detached: leadsGroup,
     });
     const { stdin, stdout, stderr, pid } = this.#process;

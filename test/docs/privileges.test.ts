@@ -1,5 +1,3 @@
-import { runInNewContext } from 'node:vm';
-import type { Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { expectUsualBehaviour } from '../behaviour/environments/usual-behaviour.js';
@@ -7,23 +5,7 @@ import { startAuthorizingServer } from '../../lab/mongo-server/authorizing-serve
 import type { AuthorizingServer } from '../../lab/mongo-server/authorizing-server.js';
 import { OwnClient, randomName } from '../support/test-provider.js';
 import { rejection } from '../../lab/patience.js';
-import { markedBlock } from './pages.js';
-
-interface Privilege {
-  readonly resource: Document;
-  readonly actions: readonly string[];
-}
-
-/** The privileges of the printed role, on this database, without one of its actions. */
-function printedPrivileges(db: string, without?: string): readonly Privilege[] {
-  const { code } = markedBlock('docs/operations.md', 'privileges');
-  const createRole = (role: { privileges: readonly Privilege[] }): readonly Privilege[] => role.privileges;
-  const privileges = runInNewContext(code, { db: { createRole } }) as readonly Privilege[];
-  return privileges.map(({ resource, actions }) => ({
-    resource: { ...resource, db },
-    actions: actions.filter((action) => action !== without),
-  }));
-}
+import { printedPrivileges } from '../support/printed-privileges.js';
 
 describe('the role of docs/operations.md', () => {
   let server: AuthorizingServer;

@@ -1,4 +1,5 @@
 import type { Breadth } from '../support/breadth.js';
+import { isOfLongRun, isOfLongRunOnly } from '../support/files-of-run.js';
 import { page, resolveLink } from './pages.js';
 
 /** A test that docs/guarantees.md cites for a promise. */
@@ -7,7 +8,7 @@ export interface Citation {
   readonly file: string;
   /** A part of the title. */
   readonly title: string;
-  /** Whether the test is only in the long run. */
+  /** Whether the page says that the test is only in the long run. */
   readonly isLong: boolean;
   readonly isForBothWaysOfWaiting: boolean;
 }
@@ -52,16 +53,17 @@ export const promises: readonly Promised[] = sectionOf(guarantees.text, 'What is
   .slice(1)
   .map((text) => ({ name: text.split('\n')[0] ?? '', citations: citationsIn(text) }));
 
-/** Describes the citations that none of these tests proves. */
+/** Describes the citations that this run has to prove, and that none of these tests proves. */
 export function notProved(
   citations: readonly Citation[],
   passed: readonly PassedTest[],
   breadth: Breadth,
 ): readonly string[] {
   return citations.flatMap(({ file, title, isLong, isForBothWaysOfWaiting }) => {
-    if (isLong && breadth === 'quick') return [];
-    const found = passed.filter((test) => test.title.includes(title));
     const isSuite = !file.endsWith('.test.ts');
+    if (breadth === 'quick' && (isLong || isOfLongRunOnly(file))) return [];
+    if (breadth === 'long' && !isLong && !isSuite && !isOfLongRun(file)) return [];
+    const found = passed.filter((test) => test.title.includes(title));
     const ofFile = isSuite ? found : found.filter((test) => test.file === file);
     if (ofFile.length === 0) return [`${file}: “${title}”`];
     const ways = isForBothWaysOfWaiting && breadth === 'long' ? ['change-stream', 'polling'] : [];

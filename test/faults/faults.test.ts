@@ -93,6 +93,18 @@ const excusedIn = ({ history }: RoundResult): readonly number[] =>
     line.type === 'fault begins' && (line.excuses ?? []).length > 0 ? [line.fault] : [],
   );
 
+/** How often a strict round is begun that cannot be judged strictly, because the machine is too busy. */
+const STRICT_TRIES = 3;
+
+/** Returns the first result that is judged as its round is meant to be, or else the last one. */
+async function undisturbed(round: number, durationMs: number, summary: Summary): Promise<RoundResult> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await runOrdeal(ordeal(), round, SEED, durationMs);
+    summary.take(result);
+    if (!result.isDisturbed || result.violations.length > 0 || tries === STRICT_TRIES) return result;
+  }
+}
+
 const ROUNDS = [
   { round: 0, seconds: 20, what: 'lose no hold, hear of every grant at once, and leave no lease to expire' },
   { round: 2, seconds: 40, what: 'keep every invariant while members, network and processes fail' },
@@ -108,11 +120,10 @@ const RUN = isLong
 describe('real processes that use every kind of lock at once, on three members', () => {
   // Not by `it.for`, which shortens a title that it is given.
   for (const { round, seconds, what, excused } of RUN) {
-    it(what, { timeout: 400_000 }, async ({ skip }) => {
+    it(what, { timeout: 900_000 }, async ({ skip }) => {
       if (excused === 13 && !started().canSetClocks) skip('libfaketime is not installed');
-      const result = await runOrdeal(ordeal(), round, SEED, seconds * 1_000);
       const summary = new Summary();
-      summary.take(result);
+      const result = await undisturbed(round, seconds * 1_000, summary);
       tellLeftOut(result.missing);
       console.log([`seed ${result.seed}`, ...summary.lines()].join('\n'));
       expect(result.violations, violationsIn(result)).toEqual([]);

@@ -34,8 +34,12 @@ export type WorkerLine =
   /** The change succeeded: a stronger mode is believed from here on. */
   | (At<'changed'> & OfAsk & { readonly to: Mode; readonly token: number; readonly untilNs: string })
   | (At<'not changed'> & OfAsk & { readonly to: Mode; readonly code: string })
-  /** The signal aborted. */
-  | (At<'lost'> & OfAsk & { readonly why: string })
+  /** The holder is asked to release, as the abort reason `says`. `obeys`: whether it will. */
+  | (At<'release requested'> & OfAsk & { readonly says?: string; readonly obeys?: boolean })
+  /** The signal aborted. `says`: the message of its reason. */
+  | (At<'lost'> & OfAsk & { readonly why: string; readonly says?: string })
+  /** The leader begins to end its term, which is still held. */
+  | (At<'term ends'> & OfAsk)
   | (At<'releasing'> & OfAsk)
   | (At<'released'> & OfAsk & { readonly wasHeld: boolean })
   /** A term was handed over, or was not. */
@@ -43,6 +47,25 @@ export type WorkerLine =
   | (At<'adding'> & OfAdd)
   /** `isLate`: the hold was over when the answer came, so the lock did not protect the add. */
   | (At<'added'> & OfAdd & { readonly outcome: 'ok' | 'fail' | 'unknown'; readonly isLate: boolean })
+  /** An operator revokes all holds of a lock, or one of them. `call` numbers the calls of the operators of one worker. */
+  | (At<'revoking'> & OfCall & Revoking)
+  | (At<'revoked'> &
+      OfCall & {
+        readonly asked: readonly string[];
+        readonly gone: readonly string[];
+        readonly evicted: readonly string[];
+      })
+  /** An operator sets the limit of a semaphore. */
+  | (At<'resizing'> & OfCall & { readonly lock: string; readonly limit: number })
+  | (At<'resized'> & OfCall)
+  /** A call of an operator failed, and may have been applied nevertheless. */
+  | (At<'call failed'> & OfCall & { readonly code: string })
+  /** An observer of an election begins, sees who leads (`null`: nobody), and ends. */
+  | (At<'observing'> & OfObservation & { readonly lock: string })
+  | (At<'observed'> & OfObservation & { readonly token: number | null; readonly candidateId?: string })
+  | (At<'observed no more'> & OfObservation)
+  /** A call that has no lines of its own failed. `sinceNs`: when it was made. */
+  | (At<'failed'> & { readonly what: FallibleCall; readonly sinceNs: string; readonly code: string })
   /** What is asked for on many locks goes to the server as one command: a group of so many operations. */
   | (At<'group'> & { readonly operations: number })
   /** Something that must never happen, such as an unhandled rejection or an error without a type (R2). */
@@ -58,6 +81,23 @@ interface At<T extends string> {
 interface OfAsk {
   readonly ask: number;
 }
+
+interface OfObservation {
+  readonly observation: number;
+}
+
+interface OfCall {
+  readonly call: number;
+}
+
+interface Revoking {
+  readonly lock: string;
+  readonly id?: string;
+  readonly isForced: boolean;
+  readonly why: string;
+}
+
+export type FallibleCall = 'inspect' | 'observe' | 'runNow';
 
 interface Asked {
   readonly lock: string;
@@ -84,6 +124,8 @@ export type RunLine =
   | (At<'fault begins' | 'fault ends'> & {
       readonly fault: number;
       readonly what: string;
+      /** In the simulation, the number of the replica set that it befalls. */
+      readonly set?: number;
       readonly excuses?: readonly Excuse[];
       /** At the end of a fault that consists of many small ones: how many there were. */
       readonly effects?: number;
@@ -92,6 +134,8 @@ export type RunLine =
   | (At<'primary gone'> & { readonly fault: number; readonly term: number })
   /** The process of a worker is paused or blocked between the two. */
   | (At<'worker stands' | 'worker goes on' | 'worker killed'> & { readonly worker: number })
+  /** From `sinceNs` on, the store took so long for one probe that the machine was too busy (`StoreProbe`). */
+  | (At<'store was slow'> & { readonly sinceNs: string })
   /** No fault is active, and no other will come. */
   | At<'healed'>
   /** From now on, workers begin nothing new, and release what they hold. */
@@ -107,6 +151,38 @@ export interface History {
   /** By number of the worker; lines of one worker are in order. */
   readonly workers: readonly (readonly WorkerLine[])[];
   readonly run: readonly RunLine[];
+  /** Absent where no operator is at work. */
+  readonly interventions?: Interventions;
+}
+
+/** What operators did to holds and limits, as the stored versions show it. */
+export interface Interventions {
+  readonly evictions: readonly Eviction[];
+  /** The stored limit of a semaphore at each of its grants. */
+  readonly grantLimits: readonly (LeaseTokens & { readonly limit: number })[];
+  /** The stored limits of semaphores, in the order of time. */
+  readonly limits: readonly StoredLimit[];
+}
+
+/** A lease, and the tokens that its grant gave and reserved. */
+export interface LeaseTokens {
+  readonly lock: string;
+  readonly id: string;
+  readonly firstToken: number;
+  readonly lastToken: number;
+}
+
+/** From `atNs` on, the lease is not stored any more. If clocks of members are ahead, it may be stored a little longer. */
+export interface Eviction extends LeaseTokens {
+  readonly atNs: string;
+}
+
+/** A limit that was stored at some time between the two. */
+export interface StoredLimit {
+  readonly lock: string;
+  readonly limit: number;
+  readonly fromNs: string;
+  readonly untilNs: string;
 }
 
 export const nowNs = (): string => String(process.hrtime.bigint());

@@ -15,6 +15,7 @@ import { replay } from '../judge/oplog-replay.js';
 import type { Oplog } from '../judge/oplog-replay.js';
 import { checkSteadyLease } from '../judge/steady-lease-checker.js';
 import { PassChecker } from '../judge/pass-checker.js';
+import { slowTimesIn } from '../judge/slow-times.js';
 import { StrictChecker } from '../judge/strict-checker.js';
 import { checkSets } from '../judge/set-checker.js';
 import type { SetResult, StoredSet } from '../judge/set-checker.js';
@@ -38,8 +39,13 @@ export interface Judgement {
   /** How many small effects the faults had that consist of many, by the name of the effect. */
   readonly effects: ReadonlyMap<string, number>;
   readonly killed: number;
-  /** A primary was elected in a strict round, in which no fault asks for that. So the round was not judged strictly. */
+  /**
+   * The round was not judged strictly, because the machine was too busy: a primary was elected although no fault asks
+   * for that, or the store was slow for too long.
+   */
   readonly isDisturbed: boolean;
+  /** How long the store was slow, of which a strict round is lenient. */
+  readonly slowMs: number;
   /** The first grant by another primary after each end of a primary. */
   readonly failovers: readonly FirstGrant[];
   readonly sets: SetResult;
@@ -65,6 +71,12 @@ const TOLERANCE_MS = { same: 50, near: 250, far: 60_000 };
 /** The bounds for the last end after all faults, for a timeout, and for a timer, on a busy machine. */
 const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
 
+/**
+ * A strict round is not judged strictly if the store was slow for more than this share of it. Then the calls of workers
+ * take longer than their bound, and each repeat adds to the load.
+ */
+const TOO_SLOW = 0.2;
+
 /** How late a grant may be heard of in a strict round: far less than a third of a lease, when a waiter looks. */
 const PROMPT_MS = 4_000;
 
@@ -88,11 +100,13 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     passes.take(change);
   });
   const { grants } = versions;
-  const promptness = { aheadMs, promptMs: PROMPT_MS };
+  const slowMs = slowTimesIn(history.run);
+  const promptness = { aheadMs, promptMs: PROMPT_MS, slowMs };
   const elections = await electionsIn(oplog, history, aheadMs);
-  // A machine that is too busy keeps the members from hearing of each other. Then a store without a primary, and not the
-  // library, makes grants late.
-  const isDisturbed = isStrict && elections.size > 0;
+  // A machine that is too busy keeps the members from hearing of each other, or from answering in time. Then the store,
+  // and not the library, makes grants late.
+  const isTooSlow = slowMs(0, Infinity) > TOO_SLOW * lengthMsOf(history);
+  const isDisturbed = isStrict && (elections.size > 0 || isTooSlow);
   const isUndisturbed = isStrict && !isDisturbed;
   const isBeyondBounds = beyondBounds(history, evidence.leaseMs);
   const sets = checkSets(history, await finalSets(evidence), isBeyondBounds);
@@ -118,6 +132,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     effects: effectsIn(history),
     killed: history.run.filter(({ type }) => type === 'worker killed').length,
     isDisturbed,
+    slowMs: slowMs(0, Infinity),
     failovers: firstGrants(history, grants, clocks === 'far' ? new Map() : elections),
     sets,
   };
@@ -148,6 +163,12 @@ function clocksIn({ run }: History): keyof typeof TOLERANCE_MS {
   );
   if (jumps.length === 0) return 'same';
   return jumps.some(({ excuses }) => excuses?.includes('exclusion')) ? 'far' : 'near';
+}
+
+/** The time from the first line of the run to the last one. */
+function lengthMsOf({ run }: History): number {
+  const [first, last] = [run[0], run.at(-1)];
+  return first === undefined || last === undefined ? 0 : Number(BigInt(last.atNs) - BigInt(first.atNs)) / 1e6;
 }
 
 /** When the faults with this number lasted, in ms of the wall clock, which is ahead of the run's clock by `aheadMs`. */

@@ -22,6 +22,7 @@ import { killedCursors, undoStoreFaults } from './nemesis/store-faults.js';
 import { randomFrom } from '../../lab/random.js';
 import type { Random } from '../../lab/random.js';
 import { connected, documentsAtRest, ServerCounters } from './remains.js';
+import { StoreProbe } from './store-probe.js';
 import type { Violation } from './verdict.js';
 import { Crew } from './workload/crew.js';
 import { FileJournal } from './workload/journal.js';
@@ -165,14 +166,7 @@ class Round {
     const before = await this.#counters.read();
     const from = await this.#onPrimary(oplogEnd);
     try {
-      const world = await this.#populate();
-      await this.#endure(world);
-      if (countsCursors(this.#plan)) {
-        await this.#expect('R1', 'no stream is forgotten', () =>
-          this.#counters.cursorsAreFew(before, this.#crew.workers.length),
-        );
-      }
-      await this.#comeToRest();
+      const world = await this.#act(before);
       const history = await this.#history();
       const judgement = await this.#judge(history, from, before);
       this.#expectFaults(world, judgement.faults);
@@ -187,6 +181,28 @@ class Round {
     } finally {
       await this.#crew.dismiss();
     }
+  }
+
+  /** Everything that happens in the round: the workers begin, faults befall them, and the workers end. */
+  async #act(before: readonly Counters[]): Promise<FaultWorld> {
+    const probe = this.#plan.isStrict ? this.#probe() : undefined;
+    try {
+      const world = await this.#populate();
+      await this.#endure(world);
+      if (countsCursors(this.#plan)) {
+        await this.#expect('R1', 'no stream is forgotten', () =>
+          this.#counters.cursorsAreFew(before, this.#crew.workers.length),
+        );
+      }
+      await this.#comeToRest();
+      return world;
+    } finally {
+      await probe?.end();
+    }
+  }
+
+  #probe(): StoreProbe {
+    return new StoreProbe(this.#plan.cluster.uri, `${this.#database}-probes`, this.#journal);
   }
 
   async #populate(): Promise<FaultWorld> {

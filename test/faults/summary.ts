@@ -30,9 +30,10 @@ export class Summary {
     const counts: readonly (readonly [string, number])[] = [
       ['rounds', this.#results.length],
       [
-        'strict rounds that were not judged strictly, because members elected a primary by themselves',
+        'strict rounds that were not judged strictly, because the machine was too busy',
         this.#sum(({ isDisturbed }) => Number(isDisturbed)),
       ],
+      ['ms in which the store was slow in strict rounds', Math.round(this.#sum(({ slowMs }) => slowMs))],
       ['requests', this.#sum(({ requests }) => requests)],
       ['grants and changes of mode', this.#sum(({ grants }) => grants)],
       ['groups of operations on different locks', this.#sum(({ groups }) => groups.length)],
@@ -141,5 +142,7 @@ export function markdown(head: readonly string[], rows: readonly (readonly strin
   });
   for (const row of rows) table.push([...row]);
   const [first = '', ...others] = table.toString().split('\n');
-  return [first, first.replaceAll(/[^|]/g, '-'), ...others];
+  // As Prettier writes it: a cell has a space at each side.
+  const rule = first.replaceAll(/[^|]/g, '-').replaceAll(/(?<=\|)-|-(?=\|)/g, ' ');
+  return [first, rule, ...others];
 }

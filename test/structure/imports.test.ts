@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { circlesOf, inWords, isOwn, sourceFiles } from './source-files.js';
 import type { Import } from './source-files.js';
 
-const MAX_LINES = 320;
+const MAX_LINES = 300;
 
 const files = sourceFiles('src');
 
@@ -65,8 +65,11 @@ const EVERYWHERE: readonly string[] = [
   ],
 ];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
-/** The command line is a program: it makes the client itself. The build puts commander into it. */
-const OF_COMMAND_LINE: readonly string[] = ['commander', 'mongodb'];
+/**
+ * The command line is a program: it makes the client itself, and requires the driver from where it is. The build puts
+ * commander into it.
+ */
+const OF_COMMAND_LINE: readonly string[] = ['commander', 'mongodb', 'import.meta.url'];
 /** The entry for OpenTelemetry works with the application's own copy of its API. */
 const OF_OPENTELEMETRY: readonly string[] = ['@opentelemetry/api'];
 const OF_LAYERS: Readonly<Record<string, readonly string[]>> = {
@@ -74,6 +77,8 @@ const OF_LAYERS: Readonly<Record<string, readonly string[]>> = {
   opentelemetry: OF_OPENTELEMETRY,
 };
 const CONSTANTS = 'protocol/lock-document.ts';
+/** The only file of a lower layer that the command line imports: it says what an error of the store means. */
+const OF_ERRORS = 'store/outcome.ts';
 
 const layerOf = (path: string): string => path.replace(/\.ts$/, '').split('/')[0] ?? path;
 
@@ -81,6 +86,7 @@ function isAllowed({ from, to, isTypeOnly }: Import): boolean {
   const [importer, imported] = [layerOf(from), layerOf(to)];
   if (importer === imported || EVERYWHERE.includes(imported)) return true;
   if (EVERYWHERE.includes(importer)) return imported === 'protocol' && (isTypeOnly || to === CONSTANTS);
+  if (importer === 'cli' && to === OF_ERRORS) return true;
   return LAYERS[importer]?.includes(imported) ?? false;
 }
 

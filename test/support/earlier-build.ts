@@ -10,12 +10,15 @@ import type * as Library from '../../src/index.js';
 
 const execute = promisify(execFile);
 
-/** Whether this clone has the commit. A shallow one may not. */
-export async function hasCommit(commit: string): Promise<boolean> {
-  return await execute('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT }).then(
-    () => true,
-    () => false,
-  );
+/** Whether this clone has the commit. A shallow one may not, and then the tests of `what` are skipped. */
+export async function hasCommit(commit: string, what: string): Promise<boolean> {
+  try {
+    await execute('git', ['cat-file', '-e', `${commit}^{commit}`], { cwd: ROOT });
+    return true;
+  } catch {
+    console.log(`${what}: skipped, because this clone lacks the commit ${commit}`);
+    return false;
+  }
 }
 
 /** The library as it was at this commit. */

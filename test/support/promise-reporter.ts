@@ -1,8 +1,7 @@
-import { relative, sep } from 'node:path';
-
 import type { Reporter, TestModule, Vitest } from 'vitest/node';
 
 import { citationsIn, museum, notProved, promises } from '../docs/promises.js';
+import { filesOf, pathFrom } from './files-of-run.js';
 import { SIMULATION } from './stores.js';
 import { BREADTH_VARIABLE, breadthOf } from './breadth.js';
 
@@ -18,11 +17,16 @@ export default class PromiseReporter implements Reporter {
     if (this.#vitest === undefined || !(await isWhole(this.#vitest, modules))) return;
     const breadth = breadthOf(this.#vitest.config.env[BREADTH_VARIABLE]);
     const { root } = this.#vitest.config;
-    // In the long run, a test proves nothing by a pass in memory alone.
-    const proving = modules.filter(({ project }) => breadth === 'quick' || project.name !== SIMULATION);
-    const passed = proving.flatMap(({ moduleId, children }) => {
-      const file = relative(root, moduleId).split(sep).join('/');
-      return [...children.allTests('passed')].map(({ fullName }) => ({ file, title: fullName }));
+    const onServers = new Set(filesOf(breadth).onServers);
+    const fileOf = ({ moduleId }: TestModule): string => pathFrom(root, moduleId);
+    // A pass in memory proves nothing in the long run, nor for a file that also runs on a real server.
+    const proving = modules.filter(
+      (module) =>
+        module.project.name !== SIMULATION || (breadth === 'quick' && !onServers.has(fileOf(module))),
+    );
+    const passed = proving.flatMap((module) => {
+      const file = fileOf(module);
+      return [...module.children.allTests('passed')].map(({ fullName }) => ({ file, title: fullName }));
     });
     const pages = {
       'docs/guarantees.md': promises.flatMap((promise) => promise.citations),

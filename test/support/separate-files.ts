@@ -1,11 +1,18 @@
-/** Files of tests that share no process with other files, as patterns below `test/`. */
+/** Files of tests that share no process with any other file, as patterns below `test/`. */
 export const SEPARATE_FILES: readonly string[] = [
+  // It counts what no file of its process handles.
+  'simulation/swarm.test.ts',
+  // It replaces modules that other files have loaded.
+  'behaviour/conformance/every-combination.test.ts',
+];
+
+/** Files of tests that share their processes with each other only, as patterns below `test/`. */
+export const RESERVED_FILES: readonly string[] = [
   // They collect garbage again and again, which takes longer the more a process has in memory.
   'behaviour/holding/{heard-signals,kept-by-a-hold}.test.ts',
   'behaviour/primitives/unawaited-work.test.ts',
-  'simulation/swarm.test.ts',
+  'behaviour/dashboard/collected-requests.test.ts',
+  'behaviour/command-line/collected-reads.test.ts',
   // What is published, and whether anybody listens, is one for a whole process.
   'behaviour/telemetry/{diagnostics,instrument,links,metrics,spans}.test.ts',
-  // It replaces modules that other files have loaded.
-  'behaviour/conformance/every-combination.test.ts',
 ];

@@ -18,7 +18,10 @@ declare module 'vitest' {
   }
 }
 
-/** The servers of a run: one for all files, and those that files borrow for themselves because they set fail points. */
+/** Room for some documents of 16 MB. */
+const OWN_CACHE_GB = 1;
+
+/** The servers of a run: one for all files, and those that files borrow for themselves; see `useOwnServer`. */
 export default async function startServers(project: TestProject): Promise<() => Promise<void>> {
   const shared = await connectOrStart();
   const own = new Map<string, MongoServer>();
@@ -28,7 +31,7 @@ export default async function startServers(project: TestProject): Promise<() => 
     // A server stays for later files: a start takes more than a second of processor time.
     const returned = free.pop();
     if (returned !== undefined) return returned;
-    const start = startReplicaSet({ say: () => undefined });
+    const start = startReplicaSet({ cacheGb: OWN_CACHE_GB, say: () => undefined });
     starting.add(start);
     const server = await start;
     own.set(server.uri, server);

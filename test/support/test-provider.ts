@@ -184,10 +184,12 @@ const serverUri = (): string => ownServerUri ?? inject('mongoUri');
 
 /**
  * Lends a server to a test file until its tests have ended. A server has one `failCommand` fail point, so files that set it
- * would switch off each other's on a shared one. A file whose process dies keeps its server. Not by a number of the
- * worker: Vitest may give the number of a process to another one before the first has ended.
+ * would switch off each other's on a shared one. Documents of megabytes would fill the cache of a shared one, and keep the
+ * requests of other files waiting for seconds. A file whose process dies keeps its server. Not by a number of the worker:
+ * Vitest may give the number of a process to another one before the first has ended.
  */
 export function useOwnServer(): void {
+  if (simulatedStore !== undefined) return;
   beforeAll(async () => {
     ownServerUri = await fromDesk('borrow');
   });
@@ -206,8 +208,8 @@ async function fromDesk(path: string): Promise<string> {
 
 /** Makes commands of one client fail until the test ends, or `mode` is used up. */
 export async function failCommands(
-  { appName }: OwnClient,
-  mode: 'alwaysOn' | { times: number },
+  { appName }: Pick<OwnClient, 'appName'>,
+  mode: 'alwaysOn' | { times: number } | { skip: number },
   data: Document & { failCommands: string[] },
 ): Promise<() => Promise<void>> {
   // A client of its own: the faults may clear the pool of the one that they are meant for.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { isLocalHost } from '../../../src/cli/browsing.js';
+import { isLocalHost, whyLate } from '../../../src/cli/browsing.js';
 
 const hosts = [
   'localhost:80',
@@ -44,4 +44,10 @@ describe('the hosts that the dashboard accepts', () => {
     ] as const)
       expect([given, accepted(given, listensOn)]).toEqual([given, addresses]);
   });
+});
+
+it('snaps are named as a reason for a late browser on Linux only', () => {
+  expect(whyLate('linux', '/tmp')).toMatch(/slow, or a snap, which cannot read \/tmp \(TMPDIR/);
+  for (const platform of ['darwin', 'win32', 'freebsd'] as const)
+    expect(whyLate(platform, '/tmp')).toBe('it may be slow');
 });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
+import type { Document } from 'mongodb';
 import { build } from 'tsup';
 import { afterAll, beforeAll } from 'vitest';
 
@@ -13,7 +14,7 @@ import { cacheFolder } from '../../../lab/processes/program.js';
 import { BUSY_MACHINE_MS, eventually, within } from '../../../lab/patience.js';
 import { COMMAND_LINE } from '../../../scripts/entries.js';
 import { untilTestEnds } from '../../support/current-test.js';
-import { ownDatabase } from '../../support/test-provider.js';
+import { failCommands, ownDatabase, randomName } from '../../support/test-provider.js';
 import type { OwnDatabase } from '../../support/test-provider.js';
 
 let program = '';
@@ -40,6 +41,20 @@ export const commandOf = (...args: readonly string[]): string =>
 
 /** The folder of the built command line. */
 export const programFolder = (): string => dirname(program);
+
+/** Each command about locks, with arguments that are right. */
+export const LOCK_CALLS: readonly (readonly string[])[] = [
+  ['run', 'x', '--', 'true'],
+  ['elect', 'x', '--', 'true'],
+  ['elect', 'x', '--observe'],
+  ['ls'],
+  ['show', 'x'],
+  ['watch', 'x'],
+  ['wait', 'x'],
+  ['revoke', 'x'],
+  ['resize', 'x', '3'],
+  ['top'],
+];
 
 export interface Result {
   readonly code: number | null;
@@ -91,6 +106,20 @@ export class Fleet {
 
   async call(...args: readonly string[]): Promise<Result> {
     return await call(args, this.env);
+  }
+
+  /** The environment of a command whose commands to the server fail as `data` says, until the test ends. */
+  async failing(data: Document & { failCommands: string[] }): Promise<Environment> {
+    const [env, fail] = this.failingLater(data);
+    await fail();
+    return env;
+  }
+
+  /** As `failing`, but only after a call of the function. */
+  failingLater(data: Document & { failCommands: string[] }): readonly [Environment, () => Promise<unknown>] {
+    const appName = randomName('command-line');
+    const env = { LEASEHOLD_URI: this.database.uri.replace('/?', `/?appName=${appName}&`) };
+    return [env, () => failCommands({ appName }, 'alwaysOn', data)];
   }
 
   async untilHeld(name: string, holders = 1): Promise<void> {

@@ -44,6 +44,16 @@ it('completes the command help, the command after it, and the option --help', as
   expect(forZsh).toContain("'--help:print help'");
 });
 
+it('completes the words that an option or an argument takes', async () => {
+  const script = await scriptFor('bash');
+  expect(completed(script, 'run', 'x', '--on-loss', '')).toEqual(['kill', 'warn']);
+  expect(completed(script, 'run', 'x', '--on-loss', 'w')).toEqual(['warn']);
+  expect(completed(script, 'completion', 'z')).toEqual(['zsh']);
+  const forZsh = await scriptFor('zsh');
+  expect(forZsh).toContain('--on-loss) compadd -- kill warn');
+  expect(forZsh).toContain('completion) compadd -- bash zsh');
+});
+
 it('knows no other shell', async () => {
   expect((await call(['completion', 'fish'])).code).toBe(64);
 });

@@ -45,9 +45,18 @@ describe.concurrent('leasehold ls', () => {
     expect(lines(stdout)).toMatchObject([{ name: 'b' }]);
   });
 
+  it('without a terminal, prints a long name whole, and pads no other row to it', async () => {
+    const fleet = new Fleet();
+    for (const name of ['a', '\u001b'.repeat(1_024)]) await (await fleet.locks.acquireMutex(name)).release();
+    const { stdout } = await fleet.call('ls');
+    const [, long = '', short = ''] = stdout.split('\n').map((line) => line.trimEnd());
+    expect(long).toContain(`${'\\u{1b}'.repeat(1_024)}  mutex`);
+    expect(short).toMatch(/^a {2,45}mutex/);
+  });
+
   it('shows control characters, escape sequences and bidi characters of names and reasons escaped', async () => {
     const fleet = new Fleet();
-    const name = 'x\u001b]0;title\u0007\u009b31m\u202e\nend';
+    const name = 'x\u001b]0;title\u0007\u009b31m\u202e\n\u3164\u2800\u034f\ufe0f\u00a0\u2004end ';
     untilTestEnds(await fleet.locks.acquireMutex(name, { why: 'w\u001b[2J\u2066' }));
     const shown = await Promise.all(
       [
@@ -59,9 +68,13 @@ describe.concurrent('leasehold ls', () => {
       ].map((args) => fleet.call(...args)),
     );
     for (const { stdout, stderr } of shown) {
-      expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
+      expect(stdout + stderr).not.toMatch(
+        /[^\P{Cc}\n]|\p{Cf}|\p{Default_Ignorable_Code_Point}|[\u2800\u00a0\u2004]/u,
+      );
     }
-    expect(shown[0]?.stdout).toContain('x\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}\\u{a}end');
+    expect(shown[0]?.stdout).toContain(
+      'x\\u{1b}]0;title\\u{7}\\u{9b}31m\\u{202e}\\u{a}\\u{3164}\\u{2800}\\u{34f}\\u{fe0f}\\u{a0}\\u{2004}end\\u{20}',
+    );
     expect(lines(shown[2]?.stdout ?? '')).toMatchObject([{ name }]);
   });
 });
@@ -79,6 +92,17 @@ it('messages show line breaks of labels and reasons escaped, so that no process 
     expect(stderr).toContain('x\\u{a}leasehold: forged');
     expect(stderr.trim().split('\n')).toHaveLength(1);
   }
+});
+
+it('leasehold top without a terminal does as ls: it says which documents are corrupt, and ends with 70', async () => {
+  const fleet = new Fleet();
+  for (const name of ['a', 'b', 'c']) await (await fleet.locks.acquireMutex(name)).release();
+  for (const name of ['a', 'b']) await fleet.database.plain.tamper(name, { $set: { queue: 'none' } });
+  const { code, stdout, stderr } = await fleet.call('top', '--json');
+  expect(code).toBe(70);
+  expect(stderr).toContain('"a" is corrupt');
+  expect(stderr).toContain('"b" is corrupt');
+  expect(lines(stdout)).toMatchObject([{ name: 'c' }]);
 });
 
 describe.concurrent('leasehold show', () => {
@@ -99,6 +123,20 @@ describe.concurrent('leasehold show', () => {
     });
     await held.release();
     await (await second).release();
+  });
+
+  it('shows a lock although its texts are stored as other types, and none of those', async () => {
+    const fleet = new Fleet();
+    untilTestEnds(await fleet.locks.acquireMutex('x', { why: 'w' }));
+    await fleet.database.plain.tamper('x', {
+      $set: { 'holder.why': 7, 'holder.label': { a: 1 } },
+    });
+    for (const command of ['show', 'ls', 'top']) {
+      const { code, stdout, stderr } = await fleet.call(...(command === 'show' ? ['show', 'x'] : [command]));
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('mutex');
+      expect(stdout).not.toContain('object');
+    }
   });
 
   it('ends with 1 for an unknown lock, and prints no data', async () => {

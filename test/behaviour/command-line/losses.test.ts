@@ -1,6 +1,9 @@
+import { join } from 'node:path';
+
 import { describe, expect, it } from 'vitest';
 
 import { eventually } from '../../../lab/patience.js';
+import { cacheFolder } from '../../../lab/processes/program.js';
 import { untilTestEnds } from '../../support/current-test.js';
 import { Fleet, LIVES, node, resultOf, untilPrinted, useCommandLine } from './command-line.js';
 
@@ -126,8 +129,33 @@ describe.concurrent('leasehold elect', () => {
     const fleet = new Fleet();
     const leader = fleet.start('elect', 'x', '--kill-after', '300ms', ...node(STUBBORN));
     await untilPrinted(leader, 'up');
-    await fleet.locks.revoke('x', { force });
-    expect(await resultOf(leader)).toMatchObject({ code: 76, stdout: 'up\ntold\n' });
+    await fleet.locks.revoke('x', { force, why: 'a drill' });
+    const { code, stdout, stderr } = await resultOf(leader);
+    expect({ code, stdout }).toEqual({ code: 76, stdout: 'up\ntold\n' });
+    expect(stderr).toMatch(/revoked by .* for "a drill"/);
+  });
+
+  it('a signal while the command is being started goes to the command, which ends by itself', async () => {
+    const fleet = new Fleet();
+    await using folder = await cacheFolder('started');
+    const started = join(folder.path, 'started');
+    // The signal comes when `spawn` has returned and `leasehold` does not know yet that the command has started.
+    const preloaded = `
+      import processes from 'node:child_process';
+      import { existsSync } from 'node:fs';
+      import { syncBuiltinESMExports } from 'node:module';
+      const { spawn } = processes;
+      processes.spawn = (...args) => {
+        const child = spawn(...args);
+        while (!existsSync(${JSON.stringify(started)}));
+        process.emit('SIGTERM', 'SIGTERM');
+        return child;
+      };
+      syncBuiltinESMExports();`;
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(preloaded)}` };
+    const command = `trap 'exit 9' TERM; touch ${started}; while :; do sleep 0.1; done`;
+    const child = fleet.startWith(env, 'elect', 'x', '--kill-after', '60s', '--', '/bin/sh', '-c', command);
+    expect((await resultOf(child)).code).toBe(9);
   });
 
   it('--observe prints each leader', async () => {

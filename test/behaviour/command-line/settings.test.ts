@@ -11,28 +11,26 @@ import { Child } from '../../../lab/processes/child.js';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import { untilTestEnds } from '../../support/current-test.js';
-import { call, commandOf, Fleet, programFolder, resultOf, start, useCommandLine } from './command-line.js';
+import {
+  call,
+  commandOf,
+  Fleet,
+  LOCK_CALLS,
+  programFolder,
+  resultOf,
+  start,
+  useCommandLine,
+} from './command-line.js';
+import { measuredResultOf, MEASURES_ITSELF } from './connected-time.js';
 
 useCommandLine();
 
 /** Nothing listens on this port. */
 const NOBODY = 'mongodb://127.0.0.1:9/app';
+const MEASURED_NOBODY = { ...MEASURES_ITSELF, LEASEHOLD_URI: NOBODY };
 
 /** Each command with arguments that are right. */
-const CALLS: readonly (readonly string[])[] = [
-  ['run', 'x', '--', 'true'],
-  ['run', 'x', '-n', '--', 'true'],
-  ['elect', 'x', '--', 'true'],
-  ['elect', 'x', '--observe'],
-  ['ls'],
-  ['show', 'x'],
-  ['watch', 'x'],
-  ['wait', 'x'],
-  ['revoke', 'x'],
-  ['resize', 'x', '3'],
-  ['top'],
-  ['doctor'],
-];
+const CALLS: readonly (readonly string[])[] = [...LOCK_CALLS, ['run', 'x', '-n', '--', 'true'], ['doctor']];
 
 describe.concurrent('wrong usage ends with 64 before anything connects, and prints no data', () => {
   it.each([
@@ -41,7 +39,16 @@ describe.concurrent('wrong usage ends with 64 before anything connects, and prin
     [['run'], /NAME/],
     [['run', '--', 'true'], /NAME/],
     [['run', 'x', '--'], /no command after --/],
-    [['run', 'x', 'true'], /too many arguments/],
+    [['run', 'x', '--', ''], /^leasehold: the command after -- is empty\n$/],
+    [['elect', 'x', '--', '', 'a'], /^leasehold: the command after -- is empty\n$/],
+    [['run', 'x', 'true'], /too many arguments[^]*The command to run stands after --/],
+    [['run', 'x', 'ls', '-l'], /unknown option '-l'\n.*The command to run stands after --/],
+    [['elect', 'x', 'make', 'deploy'], /too many arguments[^]*The command to run stands after --/],
+    [['run', 'x', '--limit', '2', '--permits', '3', '--', 'true'], /--permits must be at most --limit/],
+    [['run', 'x', '--why', 'x'.repeat(1_025), '--', 'true'], /--why must be at most 1024 bytes/],
+    [['revoke', 'x', '--why', 'x'.repeat(1_025)], /--why must be at most 1024 bytes/],
+    [['elect', 'x', '--value', 'x'.repeat(1_025), '--', 'true'], /--value must be at most 1024 bytes/],
+    [['ls', '--collection', 'a$b'], /collectionName must be a legal name/],
     [['run', 'x', '-s', '-x', '--', 'true'], /--exclusive/],
     [['run', 'x', '--permits', '2', '--', 'true'], /--permits needs --limit/],
     [['run', 'x', '--limit', '0', '--', 'true'], /integer from 1/],
@@ -155,16 +162,34 @@ describe.concurrent('wrong configuration ends with 78', () => {
 
 describe('a server that cannot be reached', () => {
   it.concurrent.each(CALLS)('ends `%s %s` with 69 within 20 s', async (...args) => {
-    const { code, stderr } = await resultOf(start(args, { LEASEHOLD_URI: NOBODY }), 20_000);
+    const { code, stderr, connectedMs } = await measuredResultOf(start(args, MEASURED_NOBODY));
+    expect([code, stderr]).toEqual([69, expect.stringMatching(/ECONNREFUSED/)]);
+    expect(connectedMs).toBeLessThan(20_000);
+  });
+
+  it('is named together with its reason, and the password is not', async () => {
+    const uri = 'mongodb://user:s3cret@127.0.0.1:9,127.0.0.1:10/app?replicaSet=rs0';
+    const { code, stderr } = await call(['run', 'x', '-w', '1s', '--', 'true'], { LEASEHOLD_URI: uri });
     expect(code).toBe(69);
-    expect(stderr).toMatch(/ECONNREFUSED/);
+    expect(stderr).toMatch(/127\.0\.0\.1:9: connect ECONNREFUSED.*127\.0\.0\.1:10: connect ECONNREFUSED/);
+    expect(stderr).not.toContain('s3cret');
+  });
+
+  it('that is in another replica set is named, too', async () => {
+    const { database } = new Fleet();
+    const { host } = new URL(database.uri);
+    const env = { LEASEHOLD_URI: `mongodb://${host}/app?replicaSet=other` };
+    const { code, stderr } = await call(['run', 'x', '-w', '1s', '--', 'true'], env);
+    expect(code).toBe(69);
+    expect(stderr).toContain(`no server of ${host} can be used`);
+    expect(stderr).toContain('member of the replica set "other"');
   });
 
   it('ends `run -w` with 69 when its time is up', async () => {
-    const startedMs = performance.now();
-    const { code } = await call(['run', 'x', '-w', '1s', '--', 'true'], { LEASEHOLD_URI: NOBODY });
+    const args = ['run', 'x', '-w', '1s', '--', 'true'];
+    const { code, connectedMs } = await measuredResultOf(start(args, MEASURED_NOBODY));
     expect(code).toBe(69);
-    expect(performance.now() - startedMs).toBeLessThan(9_000);
+    expect(connectedMs).toBeLessThan(9_000);
   });
 
   it('ends a command with 69 within 20 s if it accepts connections and says nothing', async () => {
@@ -172,8 +197,11 @@ describe('a server that cannot be reached', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     try {
-      const env = { LEASEHOLD_URI: `mongodb://127.0.0.1:${port}/app` };
-      expect((await resultOf(start(['ls'], env), 20_000)).code).toBe(69);
+      const env = { ...MEASURES_ITSELF, LEASEHOLD_URI: `mongodb://127.0.0.1:${port}/app` };
+      const { connectedMs, ...result } = await measuredResultOf(start(['ls'], env));
+      const stderr = expect.stringContaining(`127.0.0.1:${port}`) as string;
+      expect(result).toMatchObject({ code: 69, stderr });
+      expect(connectedMs).toBeLessThan(20_000);
     } finally {
       server.close();
     }
@@ -189,6 +217,14 @@ describe.concurrent('a failure that no command expects ends with 70, and is told
     const { status, stderr } = spawnSync('/bin/sh', ['-c', line], { env, encoding: 'utf8' });
     expect(status).toBe(70);
     expect(stderr).toMatch(/^leasehold: cannot write to stdout: ENOSPC/);
+  });
+
+  it('a `TypeError` that is no fault of the arguments, with its stack', async () => {
+    const source = `AbortSignal.any = () => { throw new TypeError('unexpected'); };`;
+    const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(source)}` };
+    const { code, stderr } = await resultOf(new Fleet().startWith(env, 'wait', 'x', '-w', '1s'));
+    expect(code).toBe(70);
+    expect(stderr).toMatch(/^leasehold: TypeError: unexpected\n +at /);
   });
 
   it('an error that nothing catches', async () => {
@@ -214,6 +250,14 @@ describe('the password of the URI is never printed', () => {
     expect([69, 78]).toContain(code);
     expect(stderr.length).toBeGreaterThan(20);
     expect(stdout + stderr).not.toMatch(/cret/);
+  });
+});
+
+it('a password that is an ordinary word is hidden in connection strings only', async () => {
+  const { code, stderr } = await call(['ls'], { LEASEHOLD_URI: 'mongodb://user:database@127.0.0.1:9/' });
+  expect({ code, stderr }).toEqual({
+    code: 78,
+    stderr: 'leasehold: no database is named: give --db, or name it in the URI\n',
   });
 });
 

@@ -1,7 +1,7 @@
 import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { expect, it } from 'vitest';
-import { testProvider } from '../../support/test-provider.js';
+import { testProvider, useOwnServer } from '../../support/test-provider.js';
 
 const WAITERS = 1_300;
 const LARGE = 16;
@@ -9,6 +9,8 @@ const SMALL = 150;
 
 const numbered = (count: number, prefix: string): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}:${String(index).padStart(3, '0')}`);
+
+useOwnServer();
 
 it('list() continues where the server cuts a page at 16 MB, and shows each lock once', async () => {
   const { db, locks } = await testProvider();

@@ -36,8 +36,12 @@ export class TwoProviders implements AsyncDisposable {
   constructor(wakeups: ModeOfWaiting, options: LockProviderOptions = {}) {
     this.wakeups = wakeups;
     // The lease is so long that a waiter without a wake-up does not find its grant by chance when it extends its place.
-    // Creating the index takes longer than most tests, so only the suite about it does.
-    this.#options = { wakeups, leaseMs: 60_000, createIndexes: false, ...options };
+    // Creating the index takes longer than most tests, so only the suite about it does. A process that runs many tests at
+    // once on a busy machine may hear an answer later than the default allows.
+    this.#options = {
+      ...{ wakeups, leaseMs: 60_000, storeTimeoutMs: 20_000, createIndexes: false },
+      ...options,
+    };
     this.hereClient = this.database.client();
     this.thereClient = this.database.client();
     this.here = this.provider(this.hereClient);

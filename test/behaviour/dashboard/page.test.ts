@@ -1,15 +1,17 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LockProvider } from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { startWebServer } from '../../../src/cli/web-server.js';
 import { dashboard } from '../../../src/dashboard/index.js';
 import type { BoardMessage, LockRow } from '../../../src/dashboard/wire.js';
-import { chromiumPath, startBrowser } from '../../../lab/browser.js';
+import { chromiumPath } from '../../../lab/browser.js';
 import { eventually, later } from '../../../lab/patience.js';
 import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { ownDatabase } from '../../support/test-provider.js';
+import { contrasts } from './contrasts.js';
+import { useBrowser } from '../../support/use-browser.js';
 import { viewPage } from './viewed-page.js';
 import { withoutSearches } from './without-searches.js';
 
@@ -32,20 +34,12 @@ describe.runIf(chromiumPath === undefined)('the page of the dashboard', () => {
 });
 
 describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
-  let browser: Browser;
-
-  beforeAll(async () => {
-    browser = await startBrowser();
-  });
-
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = useBrowser();
 
   it('shows locks that move, the most contended first, on a real server', async () => {
     const database = ownDatabase();
     const [a, b] = [await database.connected({ label: 'a' }), await database.connected({ label: 'b' })];
-    const viewer = await viewPage(browser, (await database.connected()).locks);
+    const viewer = await viewPage(browser(), (await database.connected()).locks);
     await viewer.untilState('live');
     expect(await viewer.page.locator('#locks .empty').textContent()).toContain('npx leasehold run hello');
     const quiet = await a.locks.acquireMutex('quiet', { why: 'nothing' });
@@ -72,14 +66,14 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     const database = ownDatabase();
     const { locks } = await database.connected({ label: MARKUP });
     for (const name of [...HOSTILE, ESCAPED[0]]) await locks.acquireMutex(name, { why: name });
-    const viewer = await viewPage(browser, (await database.connected()).locks, { allowRevoke: true });
+    const viewer = await viewPage(browser(), (await database.connected()).locks, { allowRevoke: true });
     await viewer.untilNames((names) => names.length === 5);
     expect((await viewer.names()).toSorted()).toEqual([...HOSTILE, ESCAPED[1]].toSorted());
     await viewer.page.getByRole('button', { name: MARKUP, exact: true }).click();
     const { page } = viewer;
     await eventually('the details are open', async () => (await page.locator('tr.details').count()) === 1);
     expect(await page.locator('tr.details').textContent()).toContain(MARKUP);
-    expect(await page.locator('img, main svg, script:not(body > script)').count()).toBe(0);
+    expect(await page.locator('img, .lists svg, script:not(body > script)').count()).toBe(0);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       for (const width of WIDTHS) {
@@ -96,7 +90,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     const { locks } = await database.connected({ label: 'worker' });
     const held = [];
     for (const name of ['one', 'two', 'three']) held.push(await locks.acquireMutex(name));
-    const viewer = await viewPage(browser, (await database.connected()).locks, { allowRevoke: true });
+    const viewer = await viewPage(browser(), (await database.connected()).locks, { allowRevoke: true });
     const { keyboard } = viewer.page;
     await viewer.untilNames((names) => names.join() === 'one,two,three');
     const focused = (): Promise<string> => viewer.page.evaluate('document.activeElement.textContent');
@@ -109,6 +103,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     expect(await viewer.page.evaluate('getComputedStyle(document.activeElement).outlineStyle')).toBe('solid');
     await keyboard.press('Enter');
     expect(await viewer.page.locator('[aria-expanded=true]').textContent()).toBe('two');
+    await viewer.untilSettled();
     await keyboard.press('Tab');
     await keyboard.type('by hand / twice');
     await keyboard.press('Tab');
@@ -121,6 +116,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await eventually('the page says so', async () =>
       (await viewer.page.locator('#notice').textContent())?.includes('was asked to release'),
     );
+    await keyboard.press('Escape');
     await keyboard.press('Escape');
     expect(await viewer.page.locator('tr.details').count()).toBe(0);
     expect(await focused()).toBe('two');
@@ -135,20 +131,20 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
   it('has no button that revokes while it is read-only', async () => {
     const database = ownDatabase();
     const { locks } = await database.connected();
-    await locks.acquireMutex('x');
-    const viewer = await viewPage(browser, locks);
+    await keepHold(locks.acquireMutex('x'));
+    const viewer = await viewPage(browser(), locks);
     await viewer.untilNames((names) => names.join() === 'x');
     await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
     await eventually('the details are open', async () => (await viewer.page.locator('.terms').count()) === 1);
     expect(await viewer.page.getByRole('button', { name: /revoke/i }).count()).toBe(0);
   });
 
-  it('shows the age of rows that the server has not searched for a minute, and no time left', async () => {
+  it('shows the age of rows that the server has not searched for a minute, no time left, and no late run', async () => {
     const set = new MemoryReplicaSet({ seed: 6 });
     whenTestEnds(() => set.close());
     const locks = new LockProvider(set.db('app'));
     whenTestEnds(() => locks.close({ drainMs: 0 }));
-    const viewer = await viewPage(browser, locks);
+    const viewer = await viewPage(browser(), locks);
     const [holder, none] = [
       { who: 'a', process: 'a', token: 1 },
       { matching: 0, rows: [], order: [] },
@@ -157,12 +153,13 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
       ...{ key: 1, name: 'x', kind: 'mutex', waiters: [], waiterCount: 0, handOvers: 0, losses: 0 },
       ...{ holders: [{ ...holder, id: 'id', since: 1e12, until: 1e12 + 599_999 }], holderCount: 1 },
     };
+    const job = { key: 2, name: 'report', election: 'e', last: null, next: 1e12 - 60_000, missed: null };
     const totals = { locks: 1, elections: 0, jobs: 0, held: 1, waiting: 0, losses: 0 };
     const message: BoardMessage = {
       ...{ state: 'live', now: 1e12, mayRevoke: false, totals, handOvers: [] },
       found: {
         ...{ ageMs: 60_000, locks: { matching: 1, order: [1], rows: [row as LockRow] } },
-        ...{ elections: none, jobs: none },
+        ...{ elections: none, jobs: { matching: 1, order: [2], rows: [job] } },
       },
     };
     const body = `retry: 600000\ndata: ${JSON.stringify(message)}\n\n`;
@@ -173,6 +170,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     const details = viewer.page.locator('.terms div', { hasText: 'Time left' }).locator('dd');
     await eventually('no time left is shown', async (see) => see(await details.textContent()) === '–');
     expect((await viewer.cells('x'))['Time left']).toBe('–');
+    expect((await viewer.cells('report'))['Next']).toMatch(/^(\d+ \w+ )?[\d:]+$/);
     expect(await viewer.page.locator('#locks .note').textContent()).toMatch(/, 1m\d\ds old$/);
   });
 
@@ -183,7 +181,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     locks.on('storeError', () => undefined);
     locks.on('lost', () => undefined);
     whenTestEnds(() => locks.close({ drainMs: 0 }));
-    const viewer = await viewPage(browser, locks);
+    const viewer = await viewPage(browser(), locks);
     await viewer.untilState('live');
     const held = await locks.acquireMutex('before');
     await viewer.untilNames((names) => names.join() === 'before');
@@ -212,7 +210,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     for (const event of ['storeError', 'lost'] as const) locks.on(event, () => undefined);
     whenTestEnds(() => locks.close({ drainMs: 0 }));
     for (const name of ['one', 'two']) await (await locks.acquireMutex(name)).release();
-    const viewer = await viewPage(browser, locks);
+    const viewer = await viewPage(browser(), locks);
     const note = viewer.page.locator('#locks .note');
     await viewer.untilNames((names) => names.join() === 'one,two');
     const goOn = withoutSearches();
@@ -242,7 +240,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     whenTestEnds(() => set.close());
     const locks = new LockProvider(set.db('app'));
     whenTestEnds(() => locks.close({ drainMs: 0 }));
-    const viewer = await viewPage(browser, locks);
+    const viewer = await viewPage(browser(), locks);
     await viewer.untilState('live');
     await viewer.server[Symbol.asyncDispose]();
     await viewer.untilState('unavailable, reconnecting');
@@ -256,28 +254,3 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await viewer.untilNames((names) => names.join() === 'after');
   });
 });
-
-/** The visible texts whose contrast with their background is below WCAG AA, 4.5 to 1. */
-async function contrasts(page: { evaluate(code: string): Promise<unknown> }): Promise<unknown> {
-  return await page.evaluate(`(() => {
-    const channels = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
-    const luminance = ([r, g, b]) => [r, g, b]
-      .map((value) => value / 255)
-      .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
-      .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
-    const background = (element) => {
-      for (let at = element; at !== null; at = at.parentElement) {
-        const color = channels(getComputedStyle(at).backgroundColor);
-        if (color[3] !== 0) return color;
-      }
-    };
-    const own = (element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
-    return [...document.body.querySelectorAll('*')]
-      .filter((element) => own(element) && element.checkVisibility())
-      .flatMap((element) => {
-        const [ink, paper] = [channels(getComputedStyle(element).color), background(element)].map(luminance);
-        const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-        return ratio < 4.5 ? [element.className + ' ' + element.textContent.slice(0, 40) + ' ' + ratio] : [];
-      });
-  })()`);
-}

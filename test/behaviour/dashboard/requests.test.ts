@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import { dashboard } from '../../../src/dashboard/index.js';
 import type { DashboardHandler, DashboardOptions } from '../../../src/dashboard/index.js';
-import { LockProvider } from '../../../src/index.js';
+import { LockProvider, StoreUnavailableError } from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { eventually } from '../../../lab/patience.js';
 import { whenTestEnds } from '../../support/current-test.js';
@@ -235,6 +235,19 @@ describe('a request to revoke', () => {
       .collection<{ _id: string }>('distributed.locks')
       .updateOne({ _id: 'a' }, { $set: { holder: 7 } });
     expect(await statusOf(post({ name: 'a' }))).toBe(409);
+  });
+
+  it('gets 503 from a store that is away, and the header that nothing was revoked only if that is known', async () => {
+    const { locks, post } = served({ allowRevoke: true });
+    for (const [outcomeKnown, header] of [
+      [true, ''],
+      [false, null],
+    ] as const) {
+      const away = new StoreUnavailableError('a', outcomeKnown, new Error('away'));
+      vi.spyOn(locks, 'revoke').mockRejectedValueOnce(away);
+      const { status, headers } = await post({ name: 'a' });
+      expect([status, headers.get('leasehold-not-revoked')]).toEqual([503, header]);
+    }
   });
 
   it('empties the seat by force', async () => {

@@ -1,9 +1,9 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
 import { startWebServer } from '../../../src/cli/web-server.js';
 import type { WebServer } from '../../../src/cli/web-server.js';
 import { dashboard } from '../../../src/dashboard/index.js';
-import type { DashboardOptions } from '../../../src/dashboard/index.js';
+import type { DashboardHandler, DashboardOptions } from '../../../src/dashboard/index.js';
 import type { LockProvider } from '../../../src/index.js';
 import { eventually } from '../../../lab/patience.js';
 import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
@@ -12,13 +12,45 @@ import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
 export class ViewedPage {
   readonly page: Page;
   readonly server: WebServer;
+  readonly handler: DashboardHandler;
   /** Errors and warnings of the console, failed requests, and requests to other servers. */
   readonly complaints: readonly string[];
 
-  constructor(page: Page, server: WebServer, complaints: readonly string[]) {
+  constructor(page: Page, server: WebServer, handler: DashboardHandler, complaints: readonly string[]) {
     this.page = page;
     this.server = server;
+    this.handler = handler;
     this.complaints = complaints;
+  }
+
+  /** Ends the server of the page, and serves this handler at the same address as soon as the page has noticed. */
+  async serveInstead(handler: DashboardHandler): Promise<void> {
+    const port = Number(new URL(this.server.url).port);
+    await this.server[Symbol.asyncDispose]();
+    await this.untilState('unavailable, reconnecting');
+    untilTestEnds(await startWebServer({ host: '127.0.0.1', port }, handler));
+  }
+
+  /** Every form that revokes has stood where it is for long enough. */
+  async untilSettled(): Promise<void> {
+    await this.page.locator('button.revoke:not(.unsettled)').first().waitFor();
+    await eventually(
+      'no form moves',
+      async (see) => see(await this.page.locator('button.revoke.unsettled').count()) === 0,
+    );
+  }
+
+  /** From now on, no time passes on the page but by `passUntil`. */
+  async stopClock(): Promise<void> {
+    await this.page.clock.pauseAt((await this.page.evaluate<number>('Date.now()')) + 1_000);
+  }
+
+  /** Lets time pass on the page, whose clock is stopped, until the condition holds. */
+  async passUntil(what: string, condition: () => Promise<boolean>): Promise<void> {
+    await eventually(what, async () => {
+      await this.page.clock.runFor(20);
+      return await condition();
+    });
   }
 
   /** The names of the shown locks, from top to bottom. */
@@ -61,11 +93,12 @@ export async function viewPage(
   browser: Browser,
   locks: LockProvider,
   options?: DashboardOptions,
+  contextOptions?: BrowserContextOptions,
 ): Promise<ViewedPage> {
-  const server = untilTestEnds(
-    await startWebServer({ host: '127.0.0.1', port: 0 }, dashboard(locks, options)),
-  );
-  const page = await browser.newPage({ viewport: { width: 1_280, height: 900 } });
+  const handler = dashboard(locks, options);
+  const server = untilTestEnds(await startWebServer({ host: '127.0.0.1', port: 0 }, handler));
+  const page = await browser.newPage({ viewport: { width: 1_280, height: 900 }, ...contextOptions });
+  await page.clock.install();
   whenTestEnds(() => page.close());
   const complaints: string[] = [];
   page.on('console', (message) => {
@@ -81,5 +114,5 @@ export async function viewPage(
     if (!url.startsWith(`${server.url}/`) && !url.startsWith('data:')) complaints.push(`request to ${url}`);
   });
   await page.goto(`${server.url}${options?.basePath ?? '/'}`);
-  return new ViewedPage(page, server, complaints);
+  return new ViewedPage(page, server, handler, complaints);
 }

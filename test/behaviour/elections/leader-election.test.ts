@@ -79,14 +79,14 @@ describe.concurrent('an election', () => {
   });
 
   it('keeps its leader for several leases while onElected runs for longer than one', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 2_000 });
+    const [one, other] = await twoProviders({ leaseMs: 5_000 });
     const told: string[] = [];
-    const a = candidate(one.locks, 'a', told, { onElected: () => pause(5_000) });
+    const a = candidate(one.locks, 'a', told, { onElected: () => pause(11_000) });
     const b = candidate(other.locks, 'b', told);
     await a.start();
     await b.start();
     const term = await a.untilElected();
-    await pause(6_500);
+    await pause(12_500);
     expect([a.isLeader, b.isLeader, term.signal.aborted]).toEqual([true, false, false]);
     expect(a.term).toBe(term);
     expect(told).toEqual([]);

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { whenTestEnds } from '../../support/current-test.js';
 import type { LockHandle } from '../../../src/index.js';
 import { eventually } from '../../../lab/patience.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -42,7 +43,7 @@ describe('many holds of one process', () => {
     const semaphore = here.locks.createSemaphore('s', MANY);
     const holds = await Promise.all(times(MANY, () => semaphore.acquire()));
     // The wait makes this process open its stream.
-    await there.locks.acquireMutex('busy');
+    await keepHold(there.locks.acquireMutex('busy'));
     const waiting = here.locks.acquireMutex('busy');
     waiting.catch(() => undefined);
     await new Promise<void>((resolve) =>
@@ -127,7 +128,8 @@ describe('the deletion of lock documents', () => {
 
 describe('an extension', () => {
   it('loses no hold if the stored leases do not fit into one answer of the server', async () => {
-    const here = await testProvider({ leaseMs: 6_000, createIndexes: false });
+    // A third of a lease is enough to write 20 MB again, also on a slow machine.
+    const here = await testProvider({ leaseMs: 20_000, createIndexes: false });
     const holds: LockHandle[] = await Promise.all(
       times(20, (index) => here.locks.createSemaphore(`s${String(index)}`, 5).acquire()),
     );

@@ -6,6 +6,7 @@ import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js'
 import { corruptionsOf, idleDocument, lockDocument, withValue } from '../../model/documents/corruptions.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { ELECTION, MUTEX, READER_WRITER, SEMAPHORE } from '../../model/documents/lock-kinds.js';
+import { byBreadth } from '../../support/breadth.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { rejection, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
@@ -63,7 +64,7 @@ describe.each([
   ['reader-writer', READER_WRITER],
   ['semaphore', SEMAPHORE],
   ['election', ELECTION],
-] as const)('a corrupt document of a %s', (kind, { seats }) => {
+] as const)('a corrupt document of a %s', (kind, { rules }) => {
   it('makes every call fail with CORRUPT_LOCK_DOCUMENT, whichever part of it is corrupt', async () => {
     await using database = new OwnDatabase();
     const locks = database.client().provider(OPTIONS);
@@ -76,14 +77,14 @@ describe.each([
       async ({ path, value, words }, make, [what, call]) => {
         const name = randomName('lock');
         await stored.insertOne(withValue(make(kind, name), path, value));
-        const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(seats) });
+        const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(rules) });
         // Some values that corrupt a document with holders or waiters are harmless in an idle one.
         if (found?.['isWellFormed'] === true) return;
         const asked = within(20_000, what, call(locks, name));
         expect(await rejection(asked), `${words}: ${what}`).toMatchObject(CORRUPT);
       },
     );
-    await fc.assert(property, { seed: drawSeed(`corrupt answers, ${kind}`), numRuns: 80 });
+    await fc.assert(property, { seed: drawSeed(`corrupt answers, ${kind}`), numRuns: byBreadth(20, 150) });
   });
 });
 

@@ -1,8 +1,6 @@
 import type { Document } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startReplicaSet } from '../../../lab/mongo-server/start.js';
-import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/test-provider.js';
+import { describe, expect, it } from 'vitest';
+import { ownDatabase, useOwnServer } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
 const MAX_BYTES = 16 * 1_024 * 1_024;
@@ -10,16 +8,7 @@ const MAX_BYTES = 16 * 1_024 * 1_024;
 /** Left for the other fields of the filling waiter, and for the wake words of a few updates. */
 const ROOM = 700;
 
-// The cache of the server that the other tests share has no room for a document of 16 MB.
-let server: MongoServer;
-
-beforeAll(async () => {
-  server = await startReplicaSet({ cacheGb: 1, say: () => undefined });
-});
-
-afterAll(async () => {
-  await server.stop();
-});
+useOwnServer();
 
 /** A waiter of another process whose `why` has this many bytes. */
 const filler = (bytes: number): Document => ({
@@ -29,7 +18,7 @@ const filler = (bytes: number): Document => ({
 
 describe('a lock document of the maximum size', () => {
   it('makes a request that does not fit fail with QUEUE_FULL, and the other waits go on', async () => {
-    await using database = new OwnDatabase(server.uri);
+    const database = ownDatabase();
     const [one, other] = [database.client(), database.client()];
     const locks = one.provider({ leaseMs: 60_000, createIndexes: false });
     const crowd = other.provider({ leaseMs: 60_000, createIndexes: false });

@@ -2,16 +2,12 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { addAbortSignal, PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { heardController } from '../../../src/lease/holding/heard-signal.js';
 import type { Hold, LockProvider } from '../../../src/index.js';
 import { eventually, pause } from '../../../lab/patience.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { testProvider } from '../../support/test-provider.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 type Use = (signal: AbortSignal) => unknown;
 
@@ -84,17 +80,21 @@ const FORGOTTEN: readonly (readonly [string, Use])[] = [
   ],
 ];
 
-describe.each(['signal', 'releaseRequested'] as const)('a forgotten handle with no %s listener', (which) => {
-  it.each(FORGOTTEN)('releases its lock and is reported: the signal %s', async (_, use) => {
-    const { locks } = await testProvider();
-    const abandoned = abandonedOf(locks);
-    await takeAndForget(locks, 'a', (hold) => use(hold[which]));
-    await collected(() => abandoned.has('a'));
-    expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
-  });
-});
+// The tests run at the same time, because a collection of garbage serves all of them.
+describe.concurrent.each(['signal', 'releaseRequested'] as const)(
+  'a forgotten handle with no %s listener',
+  (which) => {
+    it.each(FORGOTTEN)('releases its lock and is reported: the signal %s', async (_, use) => {
+      const { locks } = await testProvider();
+      const abandoned = abandonedOf(locks);
+      await takeAndForget(locks, 'a', (hold) => use(hold[which]));
+      await collected(() => abandoned.has('a'));
+      expect((await locks.acquireMutex('a', { timeoutMs: 10_000 })).isHeld).toBe(true);
+    });
+  },
+);
 
-describe('a forgotten handle of several locks with no signal listener', () => {
+describe.concurrent('a forgotten handle of several locks with no signal listener', () => {
   it.each(FORGOTTEN)('releases all its locks: the signal %s', async (_, use) => {
     const { locks } = await testProvider();
     const abandoned = abandonedOf(locks);
@@ -170,7 +170,7 @@ const HEARD: readonly (readonly [string, (signal: AbortSignal, notify: () => voi
   ],
 ];
 
-describe.each(['one lock', 'two locks'])('a loss under a forgotten handle of %s', (count) => {
+describe.concurrent.each(['one lock', 'two locks'])('a loss under a forgotten handle of %s', (count) => {
   it.each(HEARD)('reaches %s', async (_, listen) => {
     const { locks } = await testProvider();
     const abandoned = abandonedOf(locks);

@@ -1,12 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import type { LockHandle } from '../../../src/index.js';
 import { eventually } from '../../../lab/patience.js';
+import { collectGarbage, collectNow } from '../../support/collect-garbage.js';
 import { testProvider } from '../../support/test-provider.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 const HOLDS = 2_000;
 
@@ -23,7 +19,7 @@ it('a hold keeps no reference to the abort signal of its request', async () => {
   await eventually(
     'all signals are collected',
     (see) => {
-      collect();
+      collectGarbage();
       return see(signals.filter((signal) => signal.deref() !== undefined).length) === 0;
     },
     10_000,
@@ -43,7 +39,7 @@ it('each of thousands of holds takes less than 3 KB of the heap', async () => {
     return holds;
   };
   const heapBytes = (): number => {
-    collect();
+    collectNow();
     return process.memoryUsage().heapUsed;
   };
   // Code and connections that only the first holds need are not a cost of each hold.

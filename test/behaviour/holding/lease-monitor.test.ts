@@ -5,7 +5,7 @@ import type { Answers, Confirmation } from '../../../src/lease/holding/lease-ext
 import { LeaseMonitor } from '../../../src/lease/holding/lease-monitor.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { settled } from '../../../lab/patience.js';
 
 const LEASE_MS = 30_000;
@@ -95,11 +95,11 @@ function monitored(): {
   };
   let ids = 0;
   const seat = (name: string, extendEveryMs = PERIOD_MS): Seat => {
-    const terms = { ...TERMS, extendEveryMs };
+    const durations = { ...TERMS, extendEveryMs };
     const deadline = after(momentNow(clock), LEASE_MS - 1_000);
     const id = `w${String((ids += 1))}`;
     const added = new Seat(
-      { name, seats: mutexSeats, id, token: 1, terms, demand: {}, deadline },
+      { name, rules: mutexRules, id, token: 1, durations, demand: {}, deadline },
       clock,
       owner,
     );

@@ -1,5 +1,6 @@
 import { Double } from 'mongodb';
 import { describe, expect, it } from 'vitest';
+import { textOf } from '../../../src/error-text.js';
 import { LockLostError } from '../../../src/index.js';
 import type { Hold, LostEvent, ReleaseRequestedEvent } from '../../../src/index.js';
 import { eventually, later, rejection } from '../../../lab/patience.js';
@@ -25,13 +26,11 @@ async function world(options = OPTIONS): Promise<World> {
   return { holder, revoker, losses, requests };
 }
 
-const messageOf = (reason: unknown): string => (reason instanceof Error ? reason.message : String(reason));
-
 /** The message has to name the revoker and the reason. */
 const expectNamesRevoker = (reason: unknown, { locks }: TestProvider, why: string): void => {
   expect(reason).toBeInstanceOf(Error);
-  expect(messageOf(reason)).toContain(why);
-  expect(messageOf(reason)).toContain(`billing (${locks.processId})`);
+  expect(textOf(reason)).toContain(why);
+  expect(textOf(reason)).toContain(`billing (${locks.processId})`);
 };
 
 const expectRevoked = async (hold: Hold, revoker: TestProvider, why: string): Promise<void> => {

@@ -3,7 +3,7 @@ import { after, momentNow } from '../../../src/clock.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
 const TERMS = { leaseMs: 3_000, extendEveryMs: 1_000, clockAllowanceMs: 300, retentionMs: 6_000 };
@@ -12,10 +12,10 @@ function hold(clock: ManualClock, leftMs = 2_700) {
   const owner = { lost: vi.fn(), doubtful: vi.fn() };
   const grant = {
     name: 'n',
-    seats: mutexSeats,
+    rules: mutexRules,
     id: 'w1',
     token: 7,
-    terms: TERMS,
+    durations: TERMS,
     demand: {},
     deadline: after(momentNow(clock), leftMs),
   };
@@ -109,7 +109,15 @@ describe('a hold', () => {
     const deadline = after(momentNow(clock), 2_700);
     clock.suspend(300_000);
     const owner = { lost: vi.fn(), doubtful: vi.fn() };
-    const grant = { name: 'n', seats: mutexSeats, id: 'w1', token: 7, terms: TERMS, demand: {}, deadline };
+    const grant = {
+      name: 'n',
+      rules: mutexRules,
+      id: 'w1',
+      token: 7,
+      durations: TERMS,
+      demand: {},
+      deadline,
+    };
     expect(new Hold(new Seat(grant, clock, owner)).checkRemainingMs()).toBe(0);
     expect(owner.doubtful).toHaveBeenCalledOnce();
   });

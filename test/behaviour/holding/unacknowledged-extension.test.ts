@@ -4,7 +4,7 @@ import { after, momentNow } from '../../../src/clock.js';
 import { LeaseExtender } from '../../../src/lease/holding/lease-extender.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import type { Observation } from '../../../src/observation.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { Committer } from '../../../src/store/updates/committer.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
@@ -18,7 +18,7 @@ async function extended(expiresAtMs: (updatedMs: number) => number): Promise<{ l
   const clock = new ManualClock();
   const seat = new Seat(
     {
-      ...{ name: 'a', seats: mutexSeats, id: 'w1', token: 7, terms: TERMS, demand: {} },
+      ...{ name: 'a', rules: mutexRules, id: 'w1', token: 7, durations: TERMS, demand: {} },
       deadline: after(momentNow(clock), 1_800),
     },
     clock,

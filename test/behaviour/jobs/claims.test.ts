@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import type { Document } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { electionSeats } from '../../../src/protocol/kinds/election-seats.js';
+import { electionRules } from '../../../src/protocol/kinds/election-rules.js';
 import { MAX_JOBS } from '../../../src/protocol/lock-document.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
 import type { ClaimOutcome, StoredClaim } from '../../../src/protocol/jobs/job-claims.js';
@@ -20,7 +20,7 @@ import {
   tryOnce,
 } from '../../model/documents/operations.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), electionSeats);
+const driver = new LockDocumentDriver(inject('mongoUri'), electionRules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 

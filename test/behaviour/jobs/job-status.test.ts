@@ -127,7 +127,7 @@ describe('nextFireAt', () => {
   });
 
   it('becomes known on a standby that started before the first claim, and on the leader that resigned after it', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders({ leaseMs: 6_000 });
     const options = { initialDelayMs: 1_000 };
     const [a, b] = [made(one.locks, options), made(other.locks, options)];
     await a.job.start();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '../../../src/clock.js';
 import { StoreUnavailableError, UnsupportedServerError } from '../../../src/errors.js';
-import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../../../src/lease/acquiring/lease-context.js';
 import { JobNotStartedError } from '../../../src/schedule/job-not-started.js';
 import type { CallAnswer } from '../../../src/schedule/job-ledger.js';
 import { RunRequest } from '../../../src/schedule/run-request.js';
@@ -39,7 +39,7 @@ function requestAnswered(
       closing: new AbortController().signal,
       settings: { storeTimeoutMs: 20 },
       collection: { read: () => Promise.resolve(read) },
-    } as unknown as AcquisitionContext,
+    } as unknown as LeaseContext,
     electionName: 'e',
     job: 'j',
     ledger: {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { textOf } from '../../../src/error-text.js';
 import type { LostEvent, ReaderWriterHandle, ReleaseRequestedEvent } from '../../../src/index.js';
 import { eventually, later, rejection } from '../../../lab/patience.js';
 import { failCommands, twoProviders, useOwnServer } from '../../support/test-provider.js';
@@ -6,8 +7,6 @@ import { failCommands, twoProviders, useOwnServer } from '../../support/test-pro
 useOwnServer();
 
 const OPTIONS = { leaseMs: 600_000, createIndexes: false };
-
-const messageOf = (reason: unknown): string => (reason instanceof Error ? reason.message : String(reason));
 
 type Change = (lock: ReaderWriterHandle) => Promise<void>;
 
@@ -27,8 +26,8 @@ describe.each(CHANGES)('a hold that is %s', (_, from, change) => {
     await revoker.locks.revoke('a', { why: 'deploy' });
     await change(lock);
     await lock.confirm();
-    expect(messageOf(lock.releaseRequested.reason)).toContain('deploy');
-    expect(messageOf(lock.releaseRequested.reason)).toContain(revoker.locks.processId);
+    expect(textOf(lock.releaseRequested.reason)).toContain('deploy');
+    expect(textOf(lock.releaseRequested.reason)).toContain(revoker.locks.processId);
     expect(requests).toMatchObject([{ id: lock.id, why: 'deploy', by: revoker.locks.processId }]);
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { twoProviders } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
 
@@ -38,7 +39,7 @@ describe('acquireAll that loses one lock while it waits for another', () => {
   it('rejects with the reason of an abort that comes at the same time, not with the loss', async () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
-    await other.locks.acquireMutex('b');
+    await keepHold(other.locks.acquireMutex('b'));
     const aborting = new AbortController();
     const why = new Error('enough');
     one.locks.on('lost', () => {

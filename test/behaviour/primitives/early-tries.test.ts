@@ -8,12 +8,14 @@ import {
   LockKindMismatchError,
   LockProvider,
   ProviderClosedError,
+  SemaphoreLimitMismatchError,
   StoreUnavailableError,
 } from '../../../src/index.js';
 import type { LockProviderOptions, LockRequest } from '../../../src/index.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { untilTestEnds } from '../../support/current-test.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { ownDatabase, twoProviders } from '../../support/test-provider.js';
 import type { OwnDatabase } from '../../support/test-provider.js';
 import { untilKept } from '../seat-cache/until-kept.js';
@@ -153,6 +155,21 @@ describe('acquireAll of free locks', () => {
   });
 });
 
+describe('acquireAll of more permits than the stored limit', () => {
+  it('fails as an acquire does, also if an answer has shown the limit before', async () => {
+    const [here, there] = await twoProviders();
+    await (await there.locks.createSemaphore('b', 1).acquire()).release();
+    const semaphore = here.locks.createSemaphore('b', 3, { whenLimitDiffers: 'follow' });
+    const requests = [{ mutex: here.locks.createMutex('a') }, { semaphore, permits: 3 }] as const;
+    const error = await rejection(here.locks.acquireAll(requests));
+    expect(error).toBeInstanceOf(SemaphoreLimitMismatchError);
+    expect(error).toMatchObject({ expected: 3, actual: 1, lockName: 'b' });
+    await untilFree(here.locks, ['a', 'b']);
+    // From now on the object knows the limit, so the request is wrong before anything is sent.
+    expect(await rejection(here.locks.acquireAll(requests))).toBeInstanceOf(RangeError);
+  });
+});
+
 describe('acquireAll that finds a lock busy', () => {
   it('keeps the locks before it, gives back the locks behind it, and waits', async () => {
     const [here, there] = await twoProviders({ leaseMs: 60_000 });
@@ -214,7 +231,7 @@ describe('acquireAll that finds a lock busy', () => {
     const database = ownDatabase();
     const here = await watched(database);
     const there = database.client().provider({ createIndexes: false });
-    await there.acquireMutex('b', { why: 'the other work' });
+    await keepHold(there.acquireMutex('b', { why: 'the other work' }));
     const permit = await there.createSemaphore('c', 1).acquire();
     const events = listen(here.locks);
     const error = await rejection(

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { StoreUnavailableError } from '../../../src/errors.js';
-import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../../../src/lease/acquiring/lease-context.js';
 import { SemaphoreLimit } from '../../../src/primitives/semaphore-limit.js';
 import type { Outcome } from '../../../src/store/outcome.js';
 import { ServerClock } from '../../../src/store/server-clock.js';
@@ -26,7 +26,7 @@ it.each([
     collection: { serverClock: new ServerClock(clock), handshake: () => Promise.resolve({ type: 'done' }) },
     combiner: { submit: () => ({ outcome: Promise.resolve(answers.shift() ?? notSent) }) },
   };
-  const limit = new SemaphoreLimit(context as unknown as AcquisitionContext, 's', 1, 'throw');
+  const limit = new SemaphoreLimit(context as unknown as LeaseContext, 's', 1, 'throw');
   const resizing = later(limit.resize(2));
   for (let steps = 0; steps < 40; steps += 1) {
     await settled();

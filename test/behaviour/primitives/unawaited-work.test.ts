@@ -1,15 +1,10 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-
 import { describe, expect, it } from 'vitest';
 
 import { DeadlockError } from '../../../src/index.js';
 import type { LockHandle } from '../../../src/index.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { testProvider } from '../../support/test-provider.js';
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
 
 describe.concurrent('work that is started inside use and not awaited there', () => {
   it('waits for the lock like any request once the use has ended and another caller holds the lock', async () => {
@@ -71,7 +66,7 @@ it('a chain of uses, in which each begins inside the work of the one before, kee
     });
   await begin(1);
   await eventually('only the last handle is left', (see) => {
-    collect();
+    collectGarbage();
     const left = see(handles.map((handle) => handle.deref() !== undefined));
     return left.lastIndexOf(true) === TURNS - 1 && left.indexOf(true) === TURNS - 1;
   });

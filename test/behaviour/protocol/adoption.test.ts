@@ -1,7 +1,7 @@
 import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { refusalOf } from '../../../src/protocol/replies/reply.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
@@ -105,9 +105,9 @@ describe('a kind takeover', () => {
     const name = await make();
     const before = await driver.image(name);
     const { reply } = await driver.apply(name, [enqueue('w1'), leave('w9'), cancel('w8')]);
-    await driver.extend(name, ['w9'], 30_000, 86_400_000, [mutexSeats]);
+    await driver.extend(name, ['w9'], 30_000, 86_400_000, [mutexRules]);
     expect(await driver.image(name)).toBe(before);
-    expect(refusalOf(reply, mutexSeats, 'enqueue', requestOf('w1'))).toBe('other-kind');
+    expect(refusalOf(reply, mutexRules, 'enqueue', requestOf('w1'))).toBe('other-kind');
   });
 
   it.each(Object.entries(live))('never happens to a lock in use: %s', async (_, make) => {
@@ -118,7 +118,7 @@ describe('a kind takeover', () => {
       ['try', tryOnce('w1')],
     ] as const) {
       const { reply } = await driver.apply(name, [request], { takingOver: true });
-      expect(refusalOf(reply, mutexSeats, type, requestOf('w1'))).toBe('other-kind');
+      expect(refusalOf(reply, mutexRules, type, requestOf('w1'))).toBe('other-kind');
     }
     expect(await driver.image(name)).toBe(before);
   });

@@ -2,7 +2,7 @@ import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import type { Operation } from '../../../src/protocol/operation.js';
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { MUTEX, SEMAPHORE } from '../../model/documents/lock-kinds.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -16,7 +16,7 @@ import {
   write,
 } from '../../model/documents/reader-writer-lock.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
+const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterRules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
@@ -100,8 +100,8 @@ describe('a change of mode that cannot apply', () => {
 
   it.each([MUTEX, SEMAPHORE])(
     'changes not a byte of a lock of another kind: $model.kind',
-    async ({ seats }) => {
-      await using other = new LockDocumentDriver(inject('mongoUri'), seats);
+    async ({ rules }) => {
+      await using other = new LockDocumentDriver(inject('mongoUri'), rules);
       const name = await lockAfter(other, enqueue('wh', { limit: 1 }), enqueue('w1'));
       const before = await other.image(name);
       for (const to of ['write', 'read'] as const) await other.apply(name, [exchange('wh', 1, to)]);

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { extension, leasesProjection, readLeases } from '../../../src/protocol/pipeline/extension.js';
 import { pollProjection, readPoll } from '../../../src/protocol/pipeline/polls.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -84,7 +84,7 @@ describe.each(ways)('extending by %s', (_, wake, extendBy) => {
 });
 
 it('a term that is over is not extended, although its lease is live in the transition of the election', async () => {
-  await using elections = new LockDocumentDriver(inject('mongoUri'), ELECTION.seats);
+  await using elections = new LockDocumentDriver(inject('mongoUri'), ELECTION.rules);
   const name = elections.newName();
   await elections.apply(name, [enqueue('wh', { candidateId: 'a', value: '', transitionMs: 60_000 })]);
   const expiresAt = new Date(Date.now() + 30_000);
@@ -115,10 +115,10 @@ describe('extending by the batch', () => {
   it('extends leases in several documents, and the read after it shows which of them are live', async () => {
     const names = [await contended(), await contended(), await contended()] as const;
     await driver.lapse(names[1], ['wh']);
-    const pipeline = extension([mutexSeats], ['wh'], 60_000, RETENTION_MS);
+    const pipeline = extension([mutexRules], ['wh'], 60_000, RETENTION_MS);
     await driver.collection.updateMany({ _id: { $in: [...names] } }, [...pipeline]);
     const found = await driver.collection
-      .find({ _id: { $in: [...names] } }, { projection: leasesProjection([mutexSeats], 'p0') })
+      .find({ _id: { $in: [...names] } }, { projection: leasesProjection([mutexRules], 'p0') })
       .sort({ _id: 1 })
       .toArray();
     expect(found.map(({ leases }) => (leases as readonly unknown[]).length)).toEqual([1, 0, 1]);
@@ -129,12 +129,12 @@ describe('extending by the batch', () => {
   });
 
   it('extends locks of all kinds in one command, and the read after it shows how each is held', async () => {
-    await using readers = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.seats);
+    await using readers = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.rules);
     const demand = { permits: 2, limit: 3, mode: 'read' } as const;
     const names: string[] = [];
-    for (const { seats } of KINDS) {
+    for (const { rules } of KINDS) {
       const name = readers.newName();
-      const pipeline = transition(seats, [
+      const pipeline = transition(rules, [
         enqueue('wh', demand),
         enqueue('w1', demand),
         enqueue('w2', demand),
@@ -168,7 +168,7 @@ describe('extending by the batch', () => {
 
   it('shows a process no lease of another process', async () => {
     const name = await contended();
-    const projection = leasesProjection([mutexSeats], 'p1');
+    const projection = leasesProjection([mutexRules], 'p1');
     expect(await driver.collection.findOne({ _id: name }, { projection })).toMatchObject({ leases: [] });
   });
 

@@ -7,8 +7,8 @@ import {
 } from '../../../src/protocol/pipeline/extension.js';
 import { keeperProjection, readForKeeper } from '../../../src/protocol/pipeline/keeper-reads.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
-import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
+import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { KINDS_BY_LEASE_FIELDS } from '../../model/documents/lock-kinds.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -25,8 +25,8 @@ import {
 } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
-const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreSeats);
-const readerWriters = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
+const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreRules);
+const readerWriters = new LockDocumentDriver(inject('mongoUri'), readerWriterRules);
 
 afterAll(async () => {
   for (const one of [driver, semaphores, readerWriters]) await one[Symbol.asyncDispose]();

@@ -19,9 +19,9 @@ const words = {
   process: 'host-name:12345:0123456789abcdef',
 };
 
-const mutex = new LockDocumentDriver(inject('mongoUri'), MUTEX.seats);
-const readerWriter = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.seats);
-const semaphore = new LockDocumentDriver(inject('mongoUri'), SEMAPHORE.seats);
+const mutex = new LockDocumentDriver(inject('mongoUri'), MUTEX.rules);
+const readerWriter = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.rules);
+const semaphore = new LockDocumentDriver(inject('mongoUri'), SEMAPHORE.rules);
 
 afterAll(() => Promise.all([mutex, readerWriter, semaphore].map((driver) => driver[Symbol.asyncDispose]())));
 
@@ -46,7 +46,7 @@ async function bytesOf(driver: LockDocumentDriver, name: string, operation: Oper
 }
 
 async function lastEntryBytes(driver: LockDocumentDriver, name: string): Promise<number> {
-  const entry = (await driver.oplog(name)).at(-1);
+  const entry = await driver.lastOplogEntry(name);
   if (entry === undefined) throw new Error('nothing was written');
   return BSON.calculateObjectSize(entry);
 }

@@ -1,7 +1,7 @@
 import { Long } from 'mongodb';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
 import type { Operation } from '../../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
@@ -98,7 +98,7 @@ describe('admission', () => {
     ['waiter', 'w1', 'queue.w1.expiresAt', 'w2'],
   ])('treats a %s as expired from its expiry on, to the millisecond', async (_, id, field, next) => {
     const name = await contended('wh', 'w1', 'w2');
-    const leaving = transition(mutexSeats, id === 'wh' ? [] : [leave('wh')]);
+    const leaving = transition(mutexRules, id === 'wh' ? [] : [leave('wh')]);
     const ending = [{ $set: { [field]: '$$NOW' } }];
     expect(holderOf(await driver.inOneMillisecond(name, ending, leaving))).toBe(next);
     const other = await contended('wh', 'w1', 'w2');

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
 import type { Mode } from '../../../src/protocol/lock-document.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
@@ -15,7 +15,7 @@ import {
   write,
 } from '../../model/documents/reader-writer-lock.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
+const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterRules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
@@ -102,7 +102,7 @@ describe('a try', () => {
   const answerTo = async (name: string, mode: Mode): Promise<string> => {
     const { reply } = await driver.apply(name, [tryOnce('wt', { mode })]);
     const { type } = fateOf(reply, 'wt');
-    if (type === 'absent') return refusalOf(reply, readerWriterSeats, 'try', requestOf('wt', { mode }));
+    if (type === 'absent') return refusalOf(reply, readerWriterRules, 'try', requestOf('wt', { mode }));
     await driver.apply(name, [leave('wt')]);
     return type;
   };
@@ -168,6 +168,6 @@ describe('the list of readers', () => {
     const { reply } = await driver.apply(name, [leave('w63'), cancel('w50'), leave('w51')]);
     const shown = reply.leases.map(({ id }) => id);
     expect([...shown].sort()).toEqual([...ids.slice(0, 10), 'w50'].sort());
-    expect(reply.seated).toBe(98);
+    expect(reply.leaseCount).toBe(98);
   });
 });

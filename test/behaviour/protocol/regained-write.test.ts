@@ -5,7 +5,7 @@ import { LockDocumentDriver } from '../../model/documents/lock-document-driver.j
 import { READER_WRITER } from '../../model/documents/lock-kinds.js';
 import { enqueue } from '../../model/documents/operations.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.seats);
+const driver = new LockDocumentDriver(inject('mongoUri'), READER_WRITER.rules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
@@ -19,7 +19,7 @@ async function answerTo(name: string, ...operations: readonly Operation[]): Prom
   if (asked === undefined) throw new Error('no request');
   const fate = fateOf(reply, asked.request.id);
   if (fate.type !== 'absent') return fate.type;
-  return refusalOf(reply, mutexSeats, asked.type, asked.request);
+  return refusalOf(reply, mutexRules, asked.type, asked.request);
 }
 
 /** The first of these attempts holds the lock; the others wait. */

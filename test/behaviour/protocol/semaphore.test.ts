@@ -3,7 +3,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import type { Operation, Request } from '../../../src/protocol/operation.js';
 import { fateOf, refusalOf } from '../../../src/protocol/replies/reply.js';
-import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -19,7 +19,7 @@ import {
   tryOnce,
 } from '../../model/documents/operations.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), semaphoreSeats);
+const driver = new LockDocumentDriver(inject('mongoUri'), semaphoreRules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 
@@ -47,7 +47,7 @@ async function answerTo(name: string, type: 'enqueue' | 'try', overrides: Partia
   const request = requestOf('wt', { permits: 1, limit: LIMIT, ...overrides });
   const { reply } = await driver.apply(name, [{ type, request }]);
   const { type: fate } = fateOf(reply, 'wt');
-  return fate === 'absent' ? refusalOf(reply, semaphoreSeats, type, request) : fate;
+  return fate === 'absent' ? refusalOf(reply, semaphoreRules, type, request) : fate;
 }
 
 describe('permits', () => {
@@ -63,7 +63,7 @@ describe('permits', () => {
     const { stored, reply } = await driver.apply(name, [leave('wh')]);
     expect(seen(stored)).toEqual(['wa 1', 'wb 2', 'wc waits for 1', 'of 3']);
     expect(reply.wake.slice(1)).toEqual([`p0:wa:${fence + 1}`, `p0:wb:${fence + 2}`]);
-    expect(reply).toMatchObject({ limit: 3, seated: 2, waiters: 1 });
+    expect(reply).toMatchObject({ limit: 3, leaseCount: 2, waiters: 1 });
   });
 
   it('are not granted to small requests while a large one is at the head, so that it does not starve', async () => {
@@ -137,7 +137,7 @@ describe('the list of holders', () => {
     );
     const { reply } = await driver.apply(name, [cancel('w50'), tryOnce('wt', { permits: 1 })]);
     expect(reply.leases.map(({ id }) => id).sort()).toEqual([...ids.slice(0, 10), 'w50'].sort());
-    expect(reply).toMatchObject({ seated: 100, limit: 100 });
+    expect(reply).toMatchObject({ leaseCount: 100, limit: 100 });
   });
 });
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 
 import { MAX_KEEPS } from '../../../src/protocol/lock-document.js';
 import type { Request } from '../../../src/protocol/operation.js';
-import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -12,7 +12,7 @@ import { lastTokenOf, overlapIn } from '../../../src/testing/judge/token-blocks.
 import { eventually } from '../../../lab/patience.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
-const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreSeats);
+const semaphores = new LockDocumentDriver(inject('mongoUri'), semaphoreRules);
 
 afterAll(async () => {
   await driver[Symbol.asyncDispose]();

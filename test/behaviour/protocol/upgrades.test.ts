@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import { fateOf } from '../../../src/protocol/replies/reply.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -14,7 +14,7 @@ import {
   write,
 } from '../../model/documents/reader-writer-lock.js';
 
-const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterSeats);
+const driver = new LockDocumentDriver(inject('mongoUri'), readerWriterRules);
 
 afterAll(() => driver[Symbol.asyncDispose]());
 

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, inject, it } from 'vitest';
 
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { transition } from '../../../src/protocol/pipeline/transition.js';
-import { OTHERS_WAIT, gaveBackLease, readWake, readWakeWord } from '../../../src/protocol/wake.js';
+import { OTHERS_WAIT, gaveBackLease, readWake, readWakeWords } from '../../../src/protocol/wake.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import type { StoredDocument } from '../../model/documents/lock-document-driver.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
@@ -91,8 +91,8 @@ describe('wake', () => {
     const request = enqueue('w1', { process: 'p1' });
     const stored = await driver.inOneMillisecond(
       name,
-      transition(mutexSeats, [request]),
-      transition(mutexSeats, [leave('wh'), request]),
+      transition(mutexRules, [request]),
+      transition(mutexRules, [leave('wh'), request]),
     );
     expect(versionOf(stored).leases).toMatchObject([{ id: 'w1' }]);
     expect(readWake(stored?.['wake']).slice(1)).toEqual([`p1:w1:${versionOf(stored).fence}`]);
@@ -137,7 +137,7 @@ describe('wake', () => {
     const { stored } = await driver.apply(name, [enqueue('w1', { process: 'p1' })]);
     const [word = '', ...others] = grantsIn(stored);
     expect(others).toEqual([]);
-    expect(readWakeWord('host:1:p0', word)).toEqual({ id: 'wh', token: OTHERS_WAIT });
+    expect([...readWakeWords('host:1:p0', [word])]).toEqual([{ id: 'wh', token: OTHERS_WAIT, handedBy: [] }]);
   });
 
   it('is empty after an ask or an eviction of an attempt that is no holder', async () => {

@@ -9,7 +9,7 @@ import type { ScheduledJob } from '../../../src/index.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import { LeaseHandle } from '../../../src/lease/holding/lease-handle.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { MockQuorum } from '../quorum/mock-stores.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { eventually, settled } from '../../../lab/patience.js';
@@ -166,10 +166,15 @@ describe('inspecting an object of the library', () => {
   it('does not confirm a hold after a suspension, while reading isHeld does', () => {
     const clock = new ManualClock();
     let asked = 0;
-    const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
+    const durations = {
+      leaseMs: 30_000,
+      extendEveryMs: 10_000,
+      clockAllowanceMs: 1_000,
+      retentionMs: 60_000,
+    };
     const seat = new Seat(
       {
-        ...{ name: 'a', seats: mutexSeats, id: 'w1', token: 7, terms, demand: {} },
+        ...{ name: 'a', rules: mutexRules, id: 'w1', token: 7, durations, demand: {} },
         deadline: { ms: clock.nowMs() + 20_000, wallAheadMs: clock.wallMs() - clock.nowMs() },
       },
       clock,

@@ -39,14 +39,14 @@ export class MockSeat implements StoreSeat {
   answerToConfirm: () => Promise<void> = () => Promise.resolve();
   answerToModeChange: () => Promise<void> = () => Promise.resolve();
 
-  constructor(clock: ManualClock, { name, mode, terms }: SeatRequest, token: number) {
+  constructor(clock: ManualClock, { name, mode, durations }: SeatRequest, token: number) {
     this.#clock = clock;
     this.name = name;
     this.id = `w${token}`;
     this.fencingToken = token;
     this.fence = token;
     this.#mode = mode;
-    this.#deadlineMs = clock.nowMs() + terms.leaseMs - terms.clockAllowanceMs;
+    this.#deadlineMs = clock.nowMs() + durations.leaseMs - durations.clockAllowanceMs;
   }
 
   get signal(): AbortSignal {
@@ -264,9 +264,9 @@ export class MockQuorum {
       contended: new ContendedLocks(this.clock),
       minValidityMs,
     });
-    const { terms } = parsePrimitiveOptions(settings, 'createMutex');
-    this.mutex = new QuorumMutex(requester, 'm', terms);
-    this.lock = new QuorumReaderWriterLock(requester, 'rw', terms);
+    const { durations } = parsePrimitiveOptions(settings, 'createMutex');
+    this.mutex = new QuorumMutex(requester, 'm', durations);
+    this.lock = new QuorumReaderWriterLock(requester, 'rw', durations);
   }
 
   say(...says: readonly (Tell | undefined)[]): void {

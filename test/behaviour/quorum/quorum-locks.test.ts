@@ -1,6 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-
 import { describe, expect, it } from 'vitest';
 
 import {
@@ -13,14 +10,12 @@ import {
 } from '../../../src/index.js';
 import { QuorumError } from '../../../src/quorum/index.js';
 import type { LockProviderEvents, Mutex } from '../../../src/index.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { itOnServers } from '../../support/on-servers.js';
 import { randomName } from '../../support/test-provider.js';
 import { eventually, later, nowMs, pause, rejection, staysOpen, within } from '../../../lab/patience.js';
 import { answeredTimeout, toldOfHolders } from '../../support/answered-timeout.js';
 import { useThreeDeployments } from './deployments.js';
-
-setFlagsFromString('--expose-gc');
-const collectNow = runInNewContext('gc') as () => void;
 
 /** In a function of its own, so that no variable of a test keeps the handle. */
 async function takeAndForget(mutex: Mutex): Promise<void> {
@@ -117,7 +112,7 @@ describe('a mutex of three deployments', () => {
     locks.on('abandoned', ({ lockName }) => abandoned.push(lockName));
     await takeAndForget(locks.createMutex(name));
     await eventually('abandoned', async () => {
-      collectNow();
+      collectGarbage();
       await pause(100);
       return abandoned.includes(name);
     });

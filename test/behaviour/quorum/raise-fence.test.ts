@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import { after, momentNow } from '../../../src/clock.js';
 import { StoreUnavailableError } from '../../../src/index.js';
-import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../../../src/lease/acquiring/lease-context.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import type { HandleHolds } from '../../../src/lease/holding/lease-handle.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { SeatHandle } from '../../../src/quorum/seat-handle.js';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { enqueue, leave, raiseFence } from '../../model/documents/operations.js';
 import { later, rejection, settled } from '../../../lab/patience.js';
 
-describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (seats) => {
+describe.each([mutexRules, readerWriterRules])('lifting the fence of a $kind', (rules) => {
   let driver: LockDocumentDriver;
   beforeAll(() => {
-    driver = new LockDocumentDriver(inject('mongoUri'), seats);
+    driver = new LockDocumentDriver(inject('mongoUri'), rules);
   });
   afterAll(async () => {
     await driver[Symbol.asyncDispose]();
@@ -59,7 +59,7 @@ describe.each([mutexSeats, readerWriterSeats])('lifting the fence of a $kind', (
 
   it('leaves a corrupt document untouched', async () => {
     const name = driver.newName();
-    await driver.put({ _id: name, kind: seats.kind, v: 1, fence: 'none', holder: { id: 'wa' } });
+    await driver.put({ _id: name, kind: rules.kind, v: 1, fence: 'none', holder: { id: 'wa' } });
     const before = await driver.image(name);
     await driver.apply(name, [raiseFence('wa', 1)]);
     expect(await driver.image(name)).toBe(before);
@@ -87,12 +87,12 @@ describe('a lifting that the store does not answer', () => {
       settings: { storeTimeoutMs: 1_000 },
       closing: new AbortController().signal,
     };
-    const terms = { leaseMs: 60_000, clockAllowanceMs: 1_000, extendEveryMs: 20_000, retentionMs: 1 };
+    const durations = { leaseMs: 60_000, clockAllowanceMs: 1_000, extendEveryMs: 20_000, retentionMs: 1 };
     const deadline = after(momentNow(clock), 59_000);
-    const grant = { name: 'm', seats: mutexSeats, id: 'w1', token: 1, terms, demand: {}, deadline };
+    const grant = { name: 'm', rules: mutexRules, id: 'w1', token: 1, durations, demand: {}, deadline };
     const leased = new Seat(grant, clock, { lost: () => undefined, doubtful: () => undefined });
     const owner = { track: () => undefined } as unknown as HandleHolds;
-    const seat = new SeatHandle(new Hold(leased), owner, context as unknown as AcquisitionContext, 0);
+    const seat = new SeatHandle(new Hold(leased), owner, context as unknown as LeaseContext, 0);
     const lifting = later(seat.raiseFence(9));
     for (let passedMs = 0; passedMs < 1_000; passedMs += 100) {
       clock.advance(100);

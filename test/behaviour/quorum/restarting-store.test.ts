@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 
 import { randomFrom } from '../../../lab/random.js';
 import type { Random } from '../../../lab/random.js';
-import { byBreadth } from '../../support/breadth.js';
 import { randomName } from '../../support/test-provider.js';
 import { nowMs, nowNs, pause } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
@@ -12,11 +11,11 @@ import { useThreeDeployments } from './deployments.js';
 
 const deployments = useThreeDeployments();
 
-const DURATION_MS = byBreadth(6_000, 60_000);
-/** The longest hold. Each hold in memory takes the processor some ms, so the quick run has fewer. */
-const HOLD_MS = byBreadth(100, 20);
+const DURATION_MS = 24_000;
+/** The longest hold. */
+const HOLD_MS = 60;
 const CONTENDERS = 3;
-const RESTART_EVERY_MS = 6_000;
+const RESTART_EVERY_MS = 4_000;
 
 /** Takes the lock again and again, and returns when the contender believed that it held the lock. */
 async function contend(name: string, isOver: () => boolean, random: Random): Promise<readonly Belief[]> {

@@ -5,10 +5,10 @@ import { momentNow, after } from '../../../src/clock.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { CachedLock } from '../../../src/lease/seat-cache/cached-lock.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
-import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
+import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
-import type { SeatRules } from '../../../src/protocol/seats.js';
+import type { KindRules } from '../../../src/protocol/kind-rules.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import { later, settled } from '../../../lab/patience.js';
 import { ManualClock } from '../../support/manual-clock.js';
@@ -20,7 +20,7 @@ const PASSES = 3;
 
 interface Setting {
   readonly passes?: number;
-  readonly seats?: SeatRules;
+  readonly rules?: KindRules;
 }
 
 /** The seats of one lock, whose server and whose other processes are the test, and whose time stands still. */
@@ -37,11 +37,11 @@ class World {
   /** The last token that was given or reserved. */
   #fence = 0;
 
-  constructor({ passes = PASSES, seats = mutexSeats }: Setting = {}) {
+  constructor({ passes = PASSES, rules = mutexRules }: Setting = {}) {
     this.#passes = passes;
     const closing = new AbortController();
     setMaxListeners(0, closing.signal);
-    this.lock = new CachedLock('a', seats, {
+    this.lock = new CachedLock('a', rules, {
       ...{ process: 'p', clock: this.clock, report: () => undefined },
       closing: closing.signal,
       gaplessSinceMs: () => this.gaplessSinceMs,
@@ -58,7 +58,7 @@ class World {
   acquire({ timeoutMs = Infinity, leaseMs = TERMS.leaseMs } = {}): Promise<Hold> {
     this.#callers += 1;
     const caller = `c${String(this.#callers)}`;
-    const request = { terms: { ...TERMS, leaseMs }, timeoutMs, why: undefined, signal: undefined };
+    const request = { durations: { ...TERMS, leaseMs }, timeoutMs, why: undefined, signal: undefined };
     const keeping = { keepMs: KEEP_MS, passes: this.#passes };
     const ask = (): Promise<Hold> =>
       new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ class World {
     const id = `w${String(token)}`;
     this.note({ leases: [leaseOf('p', token)], waiters: others ? 1 : 0 });
     const deadline = after(momentNow(this.clock), RELIED_MS);
-    const grant = { name: 'a', seats: this.lock.seats, id, token, terms: TERMS, deadline, demand: {} };
+    const grant = { name: 'a', rules: this.lock.rules, id, token, durations: TERMS, deadline, demand: {} };
     const listener = {
       lost: (seat: Seat) => {
         this.log.push('lost');
@@ -146,8 +146,8 @@ const leaseOf = (process: string, token: number): Lease => ({
 
 const REPLY: Reply = {
   ...{ nowMs: 0, kind: 'mutex', isWellFormed: true, fence: 1, wake: [], leases: [] },
-  ...{ seated: 1, limit: undefined, places: [], waiters: 0, ownWaiters: 0 },
-  ...{ isWriterWaiting: false, earliestMs: null },
+  ...{ leaseCount: 1, limit: undefined, places: [], waiters: 0, ownWaiters: 0 },
+  ...{ isWriterWaiting: false, earliestExpiryMs: null },
 };
 
 /** A world in which the first caller has the seat. */
@@ -354,7 +354,7 @@ describe('callers behind a request of their process', () => {
 });
 
 describe('while another process waits, kept permits', () => {
-  const held2 = (): ReturnType<typeof held> => held({ seats: semaphoreSeats });
+  const held2 = (): ReturnType<typeof held> => held({ rules: semaphoreRules });
 
   it('pass as often as allowed to a caller that asks in the turn of the release', async () => {
     const { world, first } = await held2();

@@ -3,9 +3,9 @@ import { momentNow, after } from '../../../src/clock.js';
 import type { LossCause } from '../../../src/errors.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
-import type { SeatHold } from '../../../src/lease/holding/seat.js';
+import type { SeatHold } from '../../../src/lease/holding/holds-of-seat.js';
 import { CachedReads } from '../../../src/lease/seat-cache/cached-reads.js';
-import { readerWriterSeats } from '../../../src/protocol/kinds/reader-writer-seats.js';
+import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import type { Lease, Mode } from '../../../src/protocol/lock-document.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import { later, settled } from '../../../lab/patience.js';
@@ -30,7 +30,7 @@ class World {
   #seats = 0;
 
   constructor() {
-    this.reads = new CachedReads('a', readerWriterSeats, {
+    this.reads = new CachedReads('a', readerWriterRules, {
       ...{ process: 'p', clock: this.clock, report: () => undefined },
       closing: new AbortController().signal,
       gaplessSinceMs: () => this.gaplessSinceMs,
@@ -45,7 +45,7 @@ class World {
   }
 
   acquire(mode: Mode = 'read', leaseMs = TERMS.leaseMs, timeoutMs = Infinity): Promise<Hold> {
-    const request = { terms: { ...TERMS, leaseMs }, timeoutMs, why: undefined, signal: undefined };
+    const request = { durations: { ...TERMS, leaseMs }, timeoutMs, why: undefined, signal: undefined };
     return later(
       this.reads.acquire(
         { ...request, startedMs: this.clock.nowMs(), demand: { mode }, keepMs: KEEP_MS, passes: 0 },
@@ -66,7 +66,7 @@ class World {
     const id = `w${String(this.#seats)}`;
     this.note({ leases: [leaseOf(id)], ...shown });
     const deadline = after(momentNow(this.clock), RELIED_MS);
-    const grant = { name: 'a', seats: readerWriterSeats, id, token: this.#seats, terms: TERMS, deadline };
+    const grant = { name: 'a', rules: readerWriterRules, id, token: this.#seats, durations: TERMS, deadline };
     const seat = new Seat({ ...grant, demand: { mode: 'read' } }, this.clock, this, this.reads);
     const hold = new Hold(seat);
     this.reads.seatGranted(seat);
@@ -110,8 +110,8 @@ const leaseOf = (id: string): Lease => ({
 
 const REPLY: Reply = {
   ...{ nowMs: 0, kind: 'reader-writer', isWellFormed: true, fence: 1, wake: [], leases: [leaseOf('w1')] },
-  ...{ seated: 1, limit: undefined, places: [], waiters: 0, ownWaiters: undefined },
-  ...{ isWriterWaiting: false, earliestMs: null },
+  ...{ leaseCount: 1, limit: undefined, places: [], waiters: 0, ownWaiters: undefined },
+  ...{ isWriterWaiting: false, earliestExpiryMs: null },
 };
 
 /** A world with one reader, which shares its seat. */

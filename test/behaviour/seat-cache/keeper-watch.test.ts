@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { momentNow } from '../../../src/clock.js';
 import type { Cached } from '../../../src/lease/seat-cache/cached-request.js';
 import { KeeperWatch, MOST_READ } from '../../../src/lease/seat-cache/keeper-watch.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { settled } from '../../../lab/patience.js';
 import { ManualClock } from '../../support/manual-clock.js';
 
@@ -19,7 +19,7 @@ interface Shown {
 /** One lock of which the process has a seat. */
 const newLock = (name: string) => ({
   name,
-  seats: mutexSeats,
+  rules: mutexRules,
   keepMs: KEEP_MS,
   hasSeats: true,
   ownSeats: [{ id: name, isOpen: true, wasAskedToRelease: false }],

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.js';
 import { AcquireTimeoutError } from '../../../src/errors.js';
 import { KeeperWatch } from '../../../src/lease/seat-cache/keeper-watch.js';
 import { SeatCache } from '../../../src/lease/seat-cache/seat-cache.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { twoProviders } from '../../support/test-provider.js';
 import { untilKept } from './until-kept.js';
 
@@ -25,12 +25,17 @@ describe('a lock with keepMs', () => {
       confirm: () => undefined,
     });
     const keeping = new SeatCache(context, watch);
-    const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
-    const first = keeping.lock('a', mutexSeats, KEEP_MS);
+    const durations = {
+      leaseMs: 30_000,
+      extendEveryMs: 10_000,
+      clockAllowanceMs: 1_000,
+      retentionMs: 60_000,
+    };
+    const first = keeping.lock('a', mutexRules, KEEP_MS);
     const refused = first?.acquire(
       {
         ...{
-          terms,
+          durations,
           timeoutMs: Infinity,
           why: undefined,
           startedMs: 0,
@@ -43,7 +48,7 @@ describe('a lock with keepMs', () => {
       () => Promise.reject(new Error('nothing may be sent')),
     );
     await expect(refused).rejects.toThrow('aborted');
-    expect(keeping.lock('a', mutexSeats, 0)).toBeUndefined();
+    expect(keeping.lock('a', mutexRules, 0)).toBeUndefined();
   });
 
   it('times out in the queue of its process with a stack that leads to the caller', async () => {

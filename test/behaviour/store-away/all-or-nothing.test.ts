@@ -3,6 +3,7 @@ import { describe, expect, inject, it } from 'vitest';
 
 import { AcquireTimeoutError, LockProvider } from '../../../src/index.js';
 import type { AcquireOptions } from '../../../src/index.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { OwnClient, OwnDatabase } from '../../support/test-provider.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
 import { Door } from './door.js';
@@ -20,7 +21,7 @@ async function whileSilent(
   await using own = new OwnClient(door.uri, database.name);
   const other = database.plain.provider();
   const here = own.provider({ createIndexes: false });
-  await other.acquireMutex('b');
+  await keepHold(other.acquireMutex('b'));
   const requests = ['a', 'b'].map((name) => ({ mutex: here.createMutex(name) }));
   const waitsFor: string[] = [];
   here.on('waiting', ({ lockName }) => waitsFor.push(lockName));
@@ -69,7 +70,7 @@ describe('a try of several locks on a slow store', () => {
     const other = database.plain.provider({ createIndexes: false });
     const { db } = database.client();
     const here = new LockProvider(db, { createIndexes: false });
-    await other.acquireMutex('c');
+    await keepHold(other.acquireMutex('c'));
     const command = db.command.bind(db);
     db.command = async (sent: Document, options?: RunCommandOptions) => {
       if ('findAndModify' in sent) await pause(400);

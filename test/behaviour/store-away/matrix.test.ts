@@ -200,6 +200,8 @@ async function queuedBehind(
   });
   const other = database.plain.provider();
   const here = own.provider({ ...OPTIONS, leaseMs: 20_000 });
+  const knownToWait = new Set<string>();
+  here.on('waiting', ({ lockName }) => knownToWait.add(lockName));
   const theirs = [
     await other.acquireMutex('a'),
     await other.createSemaphore('s', 2).acquire({ permits: 2 }),
@@ -211,12 +213,11 @@ async function queuedBehind(
     ...Object.values(WAITS).map((wait) => later(wait(here, request))),
     later(upgradeable.upgrade(request).then(() => upgradeable)),
   ];
-  await eventually('all of them are queued', async () => {
-    const snapshots = await Promise.all(['a', 's', 'rw'].map((name) => other.inspect(name)));
-    return snapshots.flatMap((snapshot) => snapshot?.waiters ?? []).length === Object.keys(WAITS).length;
-  });
+  // Their process has to know it, too, before its store goes away.
+  await eventually('all of them are queued', () => ['a', 's', 'rw'].every((name) => knownToWait.has(name)));
+  // A request of the same process for the same lock is answered after the upgrade.
   await eventually('the upgrade keeps other readers out', async () => {
-    const read = await other.createReaderWriterLock('up').tryAcquireRead();
+    const read = await here.createReaderWriterLock('up').tryAcquireRead();
     await read?.release();
     return read === null;
   });

@@ -6,7 +6,7 @@ import type { Clock } from '../../../src/clock.js';
 import { systemClock } from '../../../src/clock.js';
 import { QueueFullError } from '../../../src/index.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import type { Request } from '../../../src/protocol/operation.js';
 import { Combiner } from '../../../src/store/updates/combiner.js';
 import { Committer } from '../../../src/store/updates/committer.js';
@@ -49,11 +49,11 @@ class CombinerHarness {
       made(id);
       return requestOf(id);
     };
-    return this.combiner.submit('a', mutexSeats, { type: 'enqueue', id, make });
+    return this.combiner.submit('a', mutexRules, { type: 'enqueue', id, make });
   }
 
   leave(id: string): Submission {
-    return this.combiner.submit('a', mutexSeats, { type: 'leave', id });
+    return this.combiner.submit('a', mutexRules, { type: 'leave', id });
   }
 
   async update(number: number): Promise<Update> {
@@ -141,7 +141,7 @@ describe('the combiner', () => {
     harness.answersBy = tooLarge;
     const terms = { leaseMs: 30_000, retentionMs: 0 };
     const look = { type: 'extend', ids: ['w1'], ...terms, nonce: '0123456789ab' } as const;
-    const looking = harness.combiner.submit('a', mutexSeats, look);
+    const looking = harness.combiner.submit('a', mutexRules, look);
     expect(await looking.outcome).toMatchObject({ type: 'unknown', maybeApplied: false });
     expect(await harness.leave('w1').outcome).toMatchObject({ type: 'refused' });
   });
@@ -211,7 +211,7 @@ describe('the combiner', () => {
 
     const make = (): Request => requestOf('w2');
     const operation = { type: 'enqueue', id: 'w2', make } as const;
-    const repeat = harness.combiner.submit('unseen', mutexSeats, operation, { isRepeat: true });
+    const repeat = harness.combiner.submit('unseen', mutexRules, operation, { isRepeat: true });
     const update = await harness.update(2);
     expect(update.ids).toEqual(['w2']);
     update.answer('done');

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { fastPath } from '../../../src/protocol/pipeline/fast-path.js';
 import type { FastPath } from '../../../src/protocol/pipeline/fast-path.js';
 import type { Changes, NamedUpdate, Update } from '../../../src/store/lock-collection.js';
@@ -119,7 +119,7 @@ const REQUEST = {
 };
 
 function pathOf(operation: Parameters<typeof fastPath>[1]): FastPath {
-  const path = fastPath(mutexSeats, operation);
+  const path = fastPath(mutexRules, operation);
   if (path === undefined) throw new Error('no fast path');
   return path;
 }

@@ -1,8 +1,8 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 import { describe, expect, it } from 'vitest';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
-import { semaphoreSeats } from '../../../src/protocol/kinds/semaphore-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
+import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import { Lane, MAX_OPERATIONS } from '../../../src/store/updates/lane.js';
 import type { QueuedOperation } from '../../../src/store/updates/lane.js';
 import { drawSeed } from '../../support/seed.js';
@@ -15,23 +15,23 @@ const make = (): never => {
   throw new Error('nothing is sent here');
 };
 
-const enqueue = (id: string, seats = mutexSeats): Named => ({
+const enqueue = (id: string, rules = mutexRules): Named => ({
   name: `enqueue ${id}`,
-  seats,
+  rules,
   takingOver: false,
   operation: { type: 'enqueue', id, make },
 });
 
-const leave = (id: string, seats = mutexSeats): Named => ({
+const leave = (id: string, rules = mutexRules): Named => ({
   name: `leave ${id}`,
-  seats,
+  rules,
   takingOver: false,
   operation: { type: 'leave', id },
 });
 
 const look = (...ids: string[]): Named => ({
   name: `look ${ids.join()}`,
-  seats: mutexSeats,
+  rules: mutexRules,
   takingOver: false,
   operation: { type: 'extend', ids, leaseMs: 1_000, retentionMs: 0, nonce: 'n' },
 });
@@ -73,7 +73,7 @@ describe('the lane of a lock', () => {
   });
 
   it('puts operations on different kinds of lock into different updates', () => {
-    const lane = laneOf(enqueue('a'), enqueue('b', semaphoreSeats), leave('c', semaphoreSeats), leave('d'));
+    const lane = laneOf(enqueue('a'), enqueue('b', semaphoreRules), leave('c', semaphoreRules), leave('d'));
     expect([...updatesOf(lane)].map(names)).toEqual([['leave c'], ['leave d', 'enqueue a'], ['enqueue b']]);
   });
 

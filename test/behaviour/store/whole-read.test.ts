@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { LockCollection } from '../../../src/store/lock-collection.js';
-import { testProvider } from '../../support/test-provider.js';
+import { testProvider, useOwnServer } from '../../support/test-provider.js';
+
+useOwnServer();
 
 describe('a read of documents that do not fit into one answer', () => {
   it('returns each of them, and none for a name without a document', async () => {

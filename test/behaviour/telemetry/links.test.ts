@@ -7,6 +7,7 @@ import {
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { expect, it } from 'vitest';
 
+import type { LockHandle } from '../../../src/index.js';
 import { systemClock } from '../../../src/clock.js';
 import { Observation } from '../../../src/observation.js';
 import { instrument } from '../../../src/opentelemetry/index.js';
@@ -76,7 +77,7 @@ it('a writer links to every reader that stood before it, and keeps its own trace
   await until(upgradeable.release());
 });
 
-it('a permit links to the ten holds that an answer shows, though more have permits', async () => {
+it('a permit links to the ten holds that an answer shows, and to the hold that gave back its permit', async () => {
   const [holders, waiter] = [provider(), provider()];
   for (const each of [holders, waiter]) instrument(each, world.recorder.providers);
   const permits = await until(
@@ -84,13 +85,13 @@ it('a permit links to the ten holds that an answer shows, though more have permi
   );
   const waiting = waiter.createSemaphore('s', 12).acquire();
   await world.set.advance(500);
-  await until(Promise.all(permits.map((permit) => permit.release())));
+  await until(Promise.all(permits.splice(0, 1).map((permit) => permit.release())));
   await until((await until(waiting)).release());
-  const holds = world.recorder.spans('leasehold.hold');
-  const earlier = holds.slice(0, -1).map((hold) => hold.spanContext().spanId);
-  const links = holds.slice(-1).flatMap(linked);
-  expect(new Set(links).size).toBe(10);
-  expect(earlier).toEqual(expect.arrayContaining(links));
+  const [handedOver, next] = world.recorder.spans('leasehold.hold');
+  const links = next === undefined ? [] : linked(next);
+  expect(links).toContain(handedOver?.spanContext().spanId);
+  expect([10, 11]).toContain(new Set(links).size);
+  await until(Promise.all(permits.map((permit) => permit.release())));
 });
 
 it('a hold has at most 128 links', () => {
@@ -110,7 +111,7 @@ it('a hold has at most 128 links', () => {
   expect(hold && linked(hold)).toEqual(Array.from({ length: 128 }, (_, n) => digits(n + 1)));
 });
 
-it('a waiter behind the head links to nothing, because no answer showed it the hold before its own', async () => {
+it('a waiter behind the head links to the hold whose release brought its grant', async () => {
   const [first, second, third] = [provider(), provider(), provider()];
   for (const each of [first, second, third]) instrument(each, world.recorder.providers);
   const held = await until(first.acquireMutex('a'));
@@ -123,8 +124,79 @@ it('a waiter behind the head links to nothing, because no answer showed it the h
   await until((await until(last)).release());
   const [one, two, three] = world.recorder.spans('leasehold.hold');
   expect(two && linked(two)).toEqual([one?.spanContext().spanId]);
-  expect(three && linked(three)).toEqual([]);
+  expect(three && linked(three)).toEqual([two?.spanContext().spanId]);
   expect(three?.attributes).toMatchObject({ 'leasehold.queue.place': 1 });
+});
+
+it('waiters of the process that releases are linked, too', async () => {
+  const locks = provider();
+  instrument(locks, world.recorder.providers);
+  const held = await until(locks.acquireMutex('a'));
+  const waiting: Promise<LockHandle>[] = [];
+  for (let waiter = 0; waiter < 3; waiter += 1) {
+    waiting.push(locks.acquireMutex('a'));
+    await world.set.advance(100);
+  }
+  await until(held.release());
+  for (const each of waiting) await until((await until(each)).release());
+  const holds = world.recorder.spans('leasehold.hold');
+  const ids = holds.map((hold) => hold.spanContext().spanId);
+  expect(holds.map(linked)).toEqual([[], ...ids.slice(0, -1).map((id) => [id])]);
+});
+
+it('a release that shares its update with a new request is linked, too', async () => {
+  const locks = provider();
+  instrument(locks, world.recorder.providers);
+  let held = await until(locks.acquireMutex('a'));
+  const waiting: Promise<LockHandle>[] = [];
+  for (let waiter = 0; waiter < 3; waiter += 1) {
+    waiting.push(locks.acquireMutex('a'));
+    await world.set.advance(100);
+  }
+  for (const next of waiting) {
+    const released = held.release();
+    waiting.push(...(waiting.length < 6 ? [locks.acquireMutex('a')] : []));
+    await until(released);
+    held = await until(next);
+  }
+  await until(held.release());
+  const holds = world.recorder.spans('leasehold.hold');
+  const ids = holds.map((hold) => hold.spanContext().spanId);
+  expect(holds).toHaveLength(7);
+  expect(holds.map(linked)).toEqual([[], ...ids.slice(0, -1).map((id) => [id])]);
+});
+
+it('a term that is handed over links to the term before it, though its candidate was last in the queue', async () => {
+  const pods = [provider(), provider(), provider()];
+  for (const each of pods) instrument(each, world.recorder.providers);
+  const candidates = pods.map((each, index) =>
+    each.createLeaderElection('e', { candidateId: `c${String(index)}` }),
+  );
+  const [leader] = candidates;
+  if (leader === undefined) throw new Error('there is no candidate');
+  for (const candidate of candidates) {
+    await until(candidate.start());
+    await world.set.advance(500);
+  }
+  expect(await until(leader.handOverTo('c2'))).toBe(true);
+  await world.set.advance(1_000);
+  for (const candidate of [...candidates].reverse()) await until(candidate.stop());
+  const [one, two] = world.recorder.spans('leasehold.hold');
+  expect(two && linked(two)).toEqual([one?.spanContext().spanId]);
+});
+
+it('a stored text of another form is put into no event', async () => {
+  const [holder, waiter] = [provider(), provider()];
+  for (const each of [holder, waiter]) instrument(each, world.recorder.providers);
+  const held = await until(holder.acquireMutex('a'));
+  const forged = `${waiter.processId}:w1:9`;
+  const collection = world.set.db('app').collection('distributed.locks');
+  await until(collection.updateOne({ _id: 'a' as never }, { $set: { 'holder.traceparent': `x ${forged}` } }));
+  const before = world.set.versions.length;
+  await until(held.release());
+  const wakes = world.set.versions.slice(before).map(({ document }) => document?.['wake']);
+  expect(wakes).toHaveLength(1);
+  expect(wakes[0]).not.toContain(forged);
 });
 
 it('nothing is stored without instrumentation, and a text of another form in its place is no link', async () => {

@@ -107,6 +107,12 @@ describe.each(DATABASES)('%s', (_, database) => {
     expect(await rejection(db.command(next))).toMatchObject({ code: 43 });
   });
 
+  it('a drop says whether there was a collection', async () => {
+    const db = database();
+    await db.collection('a').insertOne({});
+    expect([await db.collection('a').drop(), await db.collection('a').drop()]).toEqual([true, false]);
+  });
+
   const insertBoth = async (one: unknown, other: unknown): Promise<unknown> => {
     const ids = database().collection<{ _id: unknown }>('a');
     await ids.insertOne({ _id: one });

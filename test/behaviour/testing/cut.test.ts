@@ -24,6 +24,24 @@ test('a process that was cut off twice and healed once goes on reaching the memb
   expect(await trying).toMatchObject({ isHeld: true });
 });
 
+test('a client that was closed while cut off, and is cut off again later, gives up the silent members', async () => {
+  set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
+  const db = set.db('app');
+  await db.command({ ping: 1 });
+  set.cut(db);
+  await db.client.close();
+  set.heal(db);
+  await db.client.connect();
+  await db.command({ ping: 1 });
+  const types: string[] = [];
+  db.client.on('topologyDescriptionChanged', ({ newDescription }) => types.push(newDescription.type));
+  set.cut(db);
+  await set.advance(9_000);
+  expect(types).toEqual([]);
+  await set.advance(2_000);
+  expect(types).toEqual(['ReplicaSetNoPrimary']);
+});
+
 test('the end of an earlier cut does not concern a primary that was stopped, started and cut off again', async () => {
   set = new MemoryReplicaSet({ time: 'virtual', seed: 7 });
   const locks = new LockProvider(set.db('app'), { createIndexes: false });

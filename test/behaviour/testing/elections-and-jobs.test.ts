@@ -69,7 +69,7 @@ describe.each(FAULTS)('under $what, in virtual time', ({ begin, end }) => {
 
 describe('a cron job, in virtual time', () => {
   it('runs at midnight of each day, also a week later', async () => {
-    fleet = new Fleet(23, 3_600_000);
+    fleet = new Fleet(23, 86_400_000);
     const { set } = fleet;
     const runs: string[] = [];
     const job = memberAt(1).locks.createScheduledJob('nightly', {

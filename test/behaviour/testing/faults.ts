@@ -1,5 +1,6 @@
 import type { Db } from 'mongodb';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { byBreadth } from '../../support/breadth.js';
 
 /** What befalls the first process or the whole set. */
 export interface Fault {
@@ -10,19 +11,12 @@ export interface Fault {
   readonly end?: (set: MemoryReplicaSet, db: Db) => void;
 }
 
-export const FAULTS: readonly Fault[] = [
+const FAULTS_OF_THE_QUICK_RUN: readonly Fault[] = [
   {
     what: 'a failover',
     reported: /not primary|is the primary now|stepped down/,
     begin: (set) => {
       set.stepDown();
-    },
-  },
-  {
-    what: 'a failover that loses what no majority has',
-    reported: /is the primary now|stepped down/,
-    begin: (set) => {
-      set.stepDown({ losesUnacknowledged: true, electionMs: 500 });
     },
   },
   {
@@ -32,16 +26,9 @@ export const FAULTS: readonly Fault[] = [
       set.loseReplies(3);
     },
   },
-  {
-    what: 'late replies',
-    reported: undefined,
-    begin: (set) => {
-      set.delayReplies(700);
-    },
-    end: (set) => {
-      set.delayReplies(0);
-    },
-  },
+];
+
+const OTHER_FAULTS: readonly Fault[] = [
   {
     what: 'a partition',
     reported: /no answer within/,
@@ -60,6 +47,23 @@ export const FAULTS: readonly Fault[] = [
     },
     end: (set, db) => {
       set.thaw(db);
+    },
+  },
+  {
+    what: 'a failover that loses what no majority has',
+    reported: /is the primary now|stepped down/,
+    begin: (set) => {
+      set.stepDown({ losesUnacknowledged: true, electionMs: 500 });
+    },
+  },
+  {
+    what: 'late replies',
+    reported: undefined,
+    begin: (set) => {
+      set.delayReplies(700);
+    },
+    end: (set) => {
+      set.delayReplies(0);
     },
   },
   {
@@ -87,3 +91,5 @@ export const FAULTS: readonly Fault[] = [
     },
   },
 ];
+
+export const FAULTS: readonly Fault[] = [...FAULTS_OF_THE_QUICK_RUN, ...byBreadth([], OTHER_FAULTS)];

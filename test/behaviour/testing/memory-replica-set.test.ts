@@ -127,6 +127,52 @@ describe('a MemoryReplicaSet', () => {
   });
 });
 
+describe('what a MemoryReplicaSet tells', () => {
+  it('is a copy: what a caller does to it changes neither the set nor its judge', async () => {
+    const set = newSet();
+    const { locks } = newProcess(set);
+    const mutex = locks.createMutex('a');
+    const lock = await mutex.acquire();
+    await set.settle();
+    const [stored] = set.documents() as { fence: number }[];
+    if (stored === undefined) throw new Error('no document');
+    const versions = set.versions as unknown as {
+      document: { fence: number; holder: { expiresAt: Date } } | null;
+    }[];
+    const fences = versions.map(({ document }) => document?.fence);
+    stored.fence = -5;
+    for (const { document } of versions) {
+      document?.holder.expiresAt.setTime(0);
+      if (document !== null) document.fence = 1e9;
+    }
+    expect(() => versions.pop()).toThrow(TypeError);
+    await lock.release();
+    await (await mutex.acquire()).release();
+    await set.settle();
+    expect(set.violations()).toEqual([]);
+    expect(set.documents()).not.toMatchObject([{ fence: -5 }]);
+    expect(versions).toHaveLength(fences.length);
+    expect(set.versions.length).toBeGreaterThan(fences.length);
+  });
+
+  it('is the same list until something changes', async () => {
+    const set = newSet();
+    const { locks } = newProcess(set);
+    const lock = await locks.createMutex('a').acquire();
+    const { versions } = set;
+    expect(set.versions).toBe(versions);
+    await lock.release();
+    expect(set.versions).not.toBe(versions);
+    expect(set.versions.slice(0, versions.length)).toEqual(versions);
+  });
+
+  it('is what a server of MongoDB 6.0 says', async () => {
+    const { db } = newProcess(newSet());
+    expect(await db.command({ hello: 1 })).toMatchObject({ maxWireVersion: 17 });
+    await expect(db.command({ drop: 'missing' })).rejects.toMatchObject({ codeName: 'NamespaceNotFound' });
+  });
+});
+
 describe('a fault of a MemoryReplicaSet', () => {
   it('stop: the holder loses its lock; start: the lock is granted again', async () => {
     const set = newSet();
@@ -169,6 +215,7 @@ describe('a fault of a MemoryReplicaSet', () => {
     await notes.insertOne({ _id: 'local' as never }, { writeConcern: { w: 1 } });
     expect(await notes.findOne({}, { readConcern: { level: 'local' } })).toEqual({ _id: 'local' });
     expect(await notes.findOne({}, { readConcern: { level: 'majority' } })).toBeNull();
+    expect(await notes.findOne({}, { readConcern: 'majority' })).toBeNull();
     await set.advance(3_000);
     expect(await notes.findOne({}, { readConcern: { level: 'local' } })).toBeNull();
     expect(set.documents().map(({ _id }) => _id)).toEqual(['a']);
@@ -350,6 +397,24 @@ describe('the options of a MemoryReplicaSet', () => {
     expect(make({ time: 'fake' })).toThrow("time must be 'real', 'virtual' or a MemoryReplicaSet");
     expect(make({ seed: 1.5 })).toThrow('seed must be an integer from 0 to 4294967295');
     expect(make({ sed: 1 })).toThrow('unknown option "sed" of MemoryReplicaSet; did you mean "seed"?');
+  });
+});
+
+describe('the options of stepDown', () => {
+  it.each([
+    [{ electonMs: 5 }, 'did you mean "electionMs"?'],
+    [{ electionMs: null }, 'electionMs must be a number, got null'],
+    [{ electionMs: -1 }, 'electionMs must be between 0 and'],
+    [{ losesUnacknowledged: 'no' }, 'losesUnacknowledged must be a boolean, got "no"'],
+    [5, 'options must be an object, got 5'],
+    [null, 'options must be an object, got null'],
+  ])('are checked: %o', async (options, message) => {
+    const set = newSet();
+    const { db } = newProcess(set);
+    expect(() => {
+      set.stepDown(options as never);
+    }).toThrow(message);
+    expect(await db.command({ hello: 1 })).toMatchObject({ isWritablePrimary: true });
   });
 });
 

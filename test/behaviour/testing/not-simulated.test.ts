@@ -38,6 +38,61 @@ describe('what is not simulated', () => {
     );
   });
 
+  it('is named by the error: a method of a cursor, of a change stream and of a session', async () => {
+    const { db } = newMember();
+    const collection = db.collection('a');
+    const session = db.client.startSession();
+    const loop = async (over: AsyncIterable<unknown>): Promise<void> => {
+      for await (const each of over) expect(each).toBeUndefined();
+    };
+    const calls: Readonly<Record<string, () => unknown>> = {
+      'FindCursor.sort': () => collection.find().sort({ a: 1 }),
+      'FindCursor.limit': () => collection.find().limit(1),
+      'FindCursor.next': () => collection.find().next(),
+      'FindCursor[Symbol.asyncIterator]': () => loop(collection.find()),
+      'ChangeStream.next': () => collection.watch().next(),
+      'ChangeStream[Symbol.asyncIterator]': () => loop(collection.watch()),
+      'the event change of ChangeStream': () => collection.watch().on('change', () => undefined),
+      'ClientSession.startTransaction': () => {
+        session.startTransaction();
+      },
+      'ClientSession.withTransaction': () => session.withTransaction(() => Promise.resolve()),
+    };
+    for (const [what, call] of Object.entries(calls)) {
+      const error = await rejection(Promise.resolve().then(call));
+      expect(error, what).toMatchObject({
+        name: 'MongoAPIError',
+        message: `leasehold/testing does not simulate ${what}`,
+      });
+    }
+  });
+
+  it('is named by the error: an option of a database, a collection, a change stream or a session', async () => {
+    const { db } = newMember();
+    const collection = db.collection('a');
+    const calls: Readonly<Record<string, () => unknown>> = {
+      'the option fullDocument of watch': () => collection.watch([], { fullDocument: 'updateLookup' }),
+      'the option writeConcern: 1 of Db.collection': () => db.collection('a', { writeConcern: { w: 1 } }),
+      "the option readConcern: 'majority' of Db.collection": () =>
+        db.collection('a', { readConcern: { level: 'majority' } }),
+      "the option readConcern: 'local' of watch": () =>
+        db.collection('a').watch([], { readConcern: { level: 'local' } }),
+      "the option readConcern: 'snapshot' of Db.collection": () =>
+        db.collection('a', { readConcern: 'snapshot' }),
+      "the option readPreference: 'secondary' of MongoClient.db": () =>
+        db.client.db('b', { readPreference: 'secondary' }),
+      "the option readPreference: 'nearest' of find": () =>
+        collection.find({}, { readPreference: { mode: 'nearest' } as never }).toArray(),
+      'the option snapshot of startSession': () => db.client.startSession({ snapshot: true }),
+    };
+    for (const [what, call] of Object.entries(calls)) {
+      const error = await rejection(Promise.resolve().then(call));
+      expect(error, what).toMatchObject({ message: `leasehold/testing does not simulate ${what}` });
+    }
+    const settled = db.collection('a', { writeConcern: { w: 'majority' }, readPreference: 'primary' });
+    expect(await settled.countDocuments({})).toBe(0);
+  });
+
   it('refuses a fenced transaction by an error that names it', async () => {
     const { db, locks } = newMember();
     const lock = await locks.createMutex('a').acquire();

@@ -65,3 +65,30 @@ describe.each(FAULTS)('a quorum under $what in one deployment, in virtual time',
     for (const set of sets) expect(set.violations()).toEqual([]);
   });
 });
+
+describe('a quorum of replica sets in memory', () => {
+  const newSets = (...times: readonly ('real' | 'virtual')[]): readonly Db[] => {
+    sets = times.map((time, index) => new MemoryReplicaSet({ time, seed: 41 + index }));
+    return sets.map((set) => set.db('app'));
+  };
+
+  it('is refused if their times differ', () => {
+    const dbs = newSets('virtual', 'virtual', 'virtual');
+    expect(() => new QuorumLockProvider(dbs)).toThrow(TypeError);
+    expect(() => new QuorumLockProvider(dbs)).toThrow('dbs must share one time');
+  });
+
+  it('is refused if one of them has the time of the process, and the others have not', () => {
+    expect(() => new QuorumLockProvider(newSets('real', 'virtual', 'real'))).toThrow(
+      'dbs must share one time',
+    );
+  });
+
+  it('takes sets that each have the time of the process', async () => {
+    const locks = new QuorumLockProvider(newSets('real', 'real', 'real'));
+    providers = [locks];
+    const lock = await locks.createMutex('a').acquire();
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+  });
+});

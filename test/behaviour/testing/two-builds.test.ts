@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import * as present from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { pause, within } from '../../../lab/patience.js';
@@ -12,9 +12,7 @@ type Build = Pick<typeof present, 'LockProvider'>;
  */
 const EARLIER = 'b8cb2aa';
 
-/** A shallow clone has no earlier build. */
-const isThere = await hasCommit(EARLIER);
-if (!isThere) console.log(`two builds: skipped, because this clone lacks the commit ${EARLIER}`);
+const isThere = await hasCommit(EARLIER, 'two builds');
 
 let set: MemoryReplicaSet | undefined;
 
@@ -84,10 +82,19 @@ async function replaceEach(first: Build, second: Build): Promise<MemoryReplicaSe
 }
 
 describe.skipIf(!isThere)('two builds that share a collection', () => {
+  let earlier: Awaited<ReturnType<typeof earlierBuild>>;
+
+  beforeAll(async () => {
+    earlier = await earlierBuild(EARLIER);
+  });
+
+  afterAll(async () => {
+    await earlier[Symbol.asyncDispose]();
+  });
+
   it.each(['upgraded', 'downgraded'] as const)(
     'keep their locks exclusive while the fleet is %s, one process at a time',
     async (way) => {
-      await using earlier = await earlierBuild(EARLIER);
       const { library } = earlier;
       const store = await (way === 'upgraded'
         ? replaceEach(library, present)

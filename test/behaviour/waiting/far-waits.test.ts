@@ -4,7 +4,7 @@ import type { Wait } from '../../../src/lease/waiting/wait.js';
 import { Poller } from '../../../src/lease/waiting/poller.js';
 import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import type { Combiner } from '../../../src/store/updates/combiner.js';
 import type { LockCollection } from '../../../src/store/lock-collection.js';
@@ -56,7 +56,7 @@ class WaitingProcess {
       read: (names: readonly string[], _projection: unknown, level: string) => this.#read(names, level),
     } as unknown as LockCollection;
     collection.serverClock.learn(this.#serverMs, clock.nowMs());
-    this.poller = new Poller(collection, [mutexSeats], 'p', parseProviderOptions(), clock, this.room);
+    this.poller = new Poller(collection, [mutexRules], 'p', parseProviderOptions(), clock, this.room);
     const isPolling = () => this.isPolling;
     const listen = (isListening: boolean) => {
       this.isListening = isListening;
@@ -68,7 +68,7 @@ class WaitingProcess {
         return isPolling();
       },
     };
-    this.room.wakeBy(wakeups, this.poller);
+    this.room.connect(wakeups, this.poller);
   }
 
   get #serverMs(): number {
@@ -85,9 +85,9 @@ class WaitingProcess {
     const { clock } = this;
     const wait = {
       name,
-      seats: mutexSeats,
+      rules: mutexRules,
       id,
-      terms: TERMS,
+      durations: TERMS,
       hasLease: false,
       granted: vi.fn<Wait['granted']>(),
       lapsed: vi.fn<Wait['lapsed']>(),
@@ -95,7 +95,7 @@ class WaitingProcess {
       placed: vi.fn<Wait['placed']>(),
     };
     const expiresAt = new Date(this.#serverMs + LEASE_MS);
-    const reply = { nowMs: this.#serverMs, fence: 50, waiters, earliestMs: null } as Reply;
+    const reply = { nowMs: this.#serverMs, fence: 50, waiters, earliestExpiryMs: null } as Reply;
     this.room.enter(wait);
     this.room.queued(wait, { id, expiresAt, place }, reply, momentNow(clock));
     this.store.set(name, { waiting: [id], place, waiters });

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 
 import { momentNow } from '../../../src/clock.js';
 import { AcquireTimeoutError } from '../../../src/errors.js';
-import type { AcquisitionContext } from '../../../src/lease/acquiring/acquisition-context.js';
+import type { LeaseContext } from '../../../src/lease/acquiring/lease-context.js';
 import { Acquisition } from '../../../src/lease/acquiring/acquisition.js';
 import type { Grant } from '../../../src/lease/holding/grant.js';
 import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
-import { leaseTerms, parseProviderOptions } from '../../../src/options/provider-options.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { leaseDurations, parseProviderOptions } from '../../../src/options/provider-options.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import type { Operation } from '../../../src/protocol/operation.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import type { Combiner } from '../../../src/store/updates/combiner.js';
@@ -19,12 +19,12 @@ import { ManualClock } from '../../support/manual-clock.js';
 
 const TIMEOUT_MS = 5_000;
 const SETTINGS = parseProviderOptions({});
-const TERMS = leaseTerms(SETTINGS, 30_000);
+const TERMS = leaseDurations(SETTINGS, 30_000);
 
 const EMPTY: Reply = {
-  ...{ nowMs: 0, kind: 'mutex', isWellFormed: true, fence: 1, wake: [], leases: [], seated: 0 },
+  ...{ nowMs: 0, kind: 'mutex', isWellFormed: true, fence: 1, wake: [], leases: [], leaseCount: 0 },
   ...{ limit: undefined, places: [], waiters: 0, ownWaiters: undefined },
-  ...{ isWriterWaiting: false, earliestMs: null },
+  ...{ isWriterWaiting: false, earliestExpiryMs: null },
 };
 
 /** One request for a mutex. The test is its server. */
@@ -54,7 +54,7 @@ class World {
       onGap: () => undefined,
       onCollectionGone: () => undefined,
     });
-    this.room.wakeBy(
+    this.room.connect(
       { gaplessSinceMs: 0, isPolling: false, listen: () => undefined },
       { hurry: () => undefined },
     );
@@ -65,10 +65,10 @@ class World {
       ...{ room: this.room, makeWay: () => undefined, closing: new AbortController().signal },
       observation: { isOn: false, keepsTraces: false },
       releases: { giveBack: ({ id }: { id: string }) => this.givenBack.push(id) },
-    } as unknown as AcquisitionContext;
+    } as unknown as LeaseContext;
     this.acquisition = new Acquisition(context, {
-      ...{ name: 'm', seats: mutexSeats, demand: () => ({}), terms: TERMS, timeoutMs: TIMEOUT_MS },
-      ...{ startedMs: clock.nowMs(), isNested: false, why: undefined, signal: undefined },
+      ...{ name: 'm', rules: mutexRules, demand: () => ({}), durations: TERMS, timeoutMs: TIMEOUT_MS },
+      ...{ startedMs: clock.nowMs(), isNestedWithoutBound: false, why: undefined, signal: undefined },
     });
   }
 
@@ -95,7 +95,7 @@ const leaseOf = (id: string, leftMs = TERMS.leaseMs): Partial<Reply> => ({
       ...{ acquiredAt: new Date(leftMs - TERMS.leaseMs), expiresAt: new Date(leftMs) },
     },
   ],
-  seated: 1,
+  leaseCount: 1,
 });
 
 /** Less than a third of the lease. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { LockProviderEvents } from '../../../src/index.js';
 import { eventually, later, pause } from '../../../lab/patience.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -79,7 +80,7 @@ describe('the events of a provider', () => {
   it('report how long a request waited until it timed out', async () => {
     const [one, other] = await twoProviders();
     const timeout = first(other, 'timeout');
-    await one.locks.acquireMutex('a');
+    await keepHold(one.locks.acquireMutex('a'));
     const askedMs = performance.now();
     const timeoutMs = 2 * LONG_MS;
     expect(await other.locks.tryAcquireMutex('a', { timeoutMs })).toBeNull();

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { after, momentNow, systemClock } from '../../../src/clock.js';
 import { WaitingRoom } from '../../../src/lease/waiting/waiting-room.js';
 import type { Wait } from '../../../src/lease/waiting/wait.js';
-import { mutexSeats } from '../../../src/protocol/kinds/mutex-seats.js';
+import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
 import { Committer } from '../../../src/store/updates/committer.js';
 import { Combiner } from '../../../src/store/updates/combiner.js';
@@ -10,6 +10,7 @@ import { LockCollection } from '../../../src/store/lock-collection.js';
 import { parseProviderOptions } from '../../../src/options/provider-options.js';
 import { eventually, pause } from '../../../lab/patience.js';
 import { answeredTimeout } from '../../support/answered-timeout.js';
+import { keepHold } from '../../support/keep-hold.js';
 import {
   failCommands,
   ownDatabase,
@@ -109,7 +110,7 @@ describe('a waiter', () => {
 
   it('gets a timeout error that names the holder and its reason', async () => {
     const [one, other] = await twoProviders({ label: 'billing' });
-    await one.locks.acquireMutex('a', { why: 'month end' });
+    await keepHold(one.locks.acquireMutex('a', { why: 'month end' }));
     const error = await answeredTimeout((timeoutMs) => other.locks.acquireMutex('a', { timeoutMs }));
     expect(error).toMatchObject({
       code: 'ACQUIRE_TIMEOUT',
@@ -232,7 +233,7 @@ describe('one process', () => {
 });
 
 describe('the waiting room', () => {
-  const terms = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
+  const durations = { leaseMs: 30_000, extendEveryMs: 10_000, clockAllowanceMs: 1_000, retentionMs: 60_000 };
 
   async function room() {
     const { db } = await testProvider();
@@ -253,12 +254,12 @@ describe('the waiting room', () => {
       onCollectionGone: vi.fn(),
     };
     const waiting = new WaitingRoom(combiner, 'p', settings.wakeIdleMs, systemClock, outside);
-    waiting.wakeBy({ gaplessSinceMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
+    waiting.connect({ gaplessSinceMs: 0, isPolling: false, listen: vi.fn() }, { hurry: vi.fn() });
     const wait = {
       name: 'a',
-      seats: mutexSeats,
+      rules: mutexRules,
       id: 'w1',
-      terms,
+      durations,
       granted: vi.fn<Wait['granted']>(),
       lapsed: vi.fn<Wait['lapsed']>(),
       failed: vi.fn<Wait['failed']>(),
@@ -269,7 +270,7 @@ describe('the waiting room', () => {
   }
 
   const nowMs = 1_000_000;
-  const place = { id: 'w1', expiresAt: new Date(nowMs + terms.leaseMs), place: 0 };
+  const place = { id: 'w1', expiresAt: new Date(nowMs + durations.leaseMs), place: 0 };
   const reply: Reply = {
     nowMs,
     kind: 'mutex',
@@ -277,22 +278,24 @@ describe('the waiting room', () => {
     fence: 50,
     wake: [],
     leases: [],
-    seated: 0,
+    leaseCount: 0,
     limit: undefined,
     places: [place],
     waiters: 1,
     ownWaiters: undefined,
     isWriterWaiting: false,
-    earliestMs: null,
+    earliestExpiryMs: null,
   };
+
+  const news = { grantedAtMs: undefined, handedBy: [] };
 
   it('ignores a wake-up whose token is not above the fence at which the attempt was queued', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
-    waiting.onWoken('a', 'w1', 50);
+    waiting.onWoken('a', 'w1', 50, news);
     expect(wait.granted).not.toHaveBeenCalled();
-    waiting.onWoken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51, news);
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
     waiting.close();
   });
@@ -300,7 +303,7 @@ describe('the waiting room', () => {
   it('remembers a wake-up that arrives before the reply that shows the attempt in the queue (L2)', async () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
-    waiting.onWoken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51, news);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.queued(wait, place, reply, momentNow(systemClock));
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, expect.anything());
@@ -314,7 +317,7 @@ describe('the waiting room', () => {
     // Whole: sums of fractions in another order may differ in the last digit.
     const sentAt = after({ ...now, ms: Math.floor(now.ms) }, -5_000);
     waiting.queued(wait, place, reply, sentAt);
-    waiting.onWoken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51, news);
     expect(wait.granted).toHaveBeenCalledExactlyOnceWith(51, after(sentAt, 29_000));
     waiting.close();
   });
@@ -323,7 +326,7 @@ describe('the waiting room', () => {
     const { waiting, wait } = await room();
     waiting.enter(wait);
     waiting.queued(wait, place, reply, after(momentNow(systemClock), -25_000));
-    waiting.onWoken('a', 'w1', 51);
+    waiting.onWoken('a', 'w1', 51, news);
     expect(wait.granted).not.toHaveBeenCalled();
     // There is no such document on the server: the look finds the place gone.
     await eventually('the answer of the look', () => wait.lapsed.mock.calls.length === 1);
@@ -335,8 +338,8 @@ describe('the waiting room', () => {
     waiting.enter(wait);
     waiting.queued(wait, place, reply, momentNow(systemClock));
     waiting.leave(wait, true);
-    waiting.onWoken('a', 'w1', 51);
-    expect(outside.onUnclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexSeats, 'w1', 30_000);
+    waiting.onWoken('a', 'w1', 51, news);
+    expect(outside.onUnclaimed).toHaveBeenCalledExactlyOnceWith('a', mutexRules, 'w1', 30_000);
     expect(wait.granted).not.toHaveBeenCalled();
     waiting.close();
   });

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { Child } from '../../../lab/processes/child.js';
@@ -11,7 +10,8 @@ import type { StaticServer } from '../../../lab/static-server.js';
 import { ENTRIES } from '../../../scripts/entries.js';
 import { exportsOf } from '../../structure/entry-exports.js';
 import { codeBlocks, pages, root } from '../pages.js';
-import { chromiumPath, startBrowser } from '../../../lab/browser.js';
+import { chromiumPath } from '../../../lab/browser.js';
+import { useBrowser } from '../../support/use-browser.js';
 import { crawl, walk } from './crawl.js';
 import type { Look } from './crawl.js';
 
@@ -114,20 +114,12 @@ describe.runIf(chromiumPath === undefined)('the site in a browser', () => {
 });
 
 describe.skipIf(chromiumPath === undefined)('the site in a browser', () => {
-  let browser: Browser;
-
-  beforeAll(async () => {
-    browser = await startBrowser();
-  });
-
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = useBrowser();
 
   test.each(LOOKS)(
     'has every link, anchor and page in order at $width px, $scheme, and asks no other server',
     async (look) => {
-      const { visited, diagrams, complaints } = await crawl(browser, server.url, look);
+      const { visited, diagrams, complaints } = await crawl(browser(), server.url, look);
       expect(complaints).toEqual([]);
       expect(visited.toSorted()).toEqual(builtPages().toSorted());
       expect(diagrams).toBe(pages.flatMap((page) => codeBlocks(page, 'mermaid')).length);
@@ -136,11 +128,11 @@ describe.skipIf(chromiumPath === undefined)('the site in a browser', () => {
   );
 
   test('shows every page by a link too, without loading a document', async () => {
-    expect(await walk(browser, server.url, builtPages())).toEqual([]);
+    expect(await walk(browser(), server.url, builtPages())).toEqual([]);
   });
 
   test('finds a word by its own index', async () => {
-    const page = await browser.newPage();
+    const page = await browser().newPage();
     await page.goto(`${server.url}/mutex.html`);
     await page.locator('.DocSearch-Button').click();
     await page.locator('input.search-input').fill('upgradeable');

@@ -56,8 +56,8 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/updates/group-updates.ts',
-        find: 'update: { $setOnInsert: vacantDocument(seats, operation) }',
-        replace: 'update: { $set: vacantDocument(seats, operation) } as never',
+        find: 'update: { $setOnInsert: vacantDocument(rules, operation) }',
+        replace: 'update: { $set: vacantDocument(rules, operation) } as never',
       },
     ],
     trial: 'new names',
@@ -113,12 +113,12 @@ export const GROUP_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'store/store-calls.ts',
-        find: 'value: await Promise.race([running, unanswered])',
+        find: 'const value = await Promise.race([running, end.unanswered])',
         replace:
-          'value: await Promise.race([running.catch((error: { result?: Document }) => {\n' +
+          'const value = await Promise.race([running.catch((error: { result?: Document }) => {\n' +
           "          if (mayFailInPart && error.result?.['writeConcernError'] !== undefined) return error.result;\n" +
           '          throw error;\n' +
-          '        }), unanswered])',
+          '        }), end.unanswered])',
       },
     ],
     trial: 'new names, an isolated primary',

@@ -8,8 +8,8 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'store/store-calls.ts',
-        find: 'sentAt: at };',
-        replace: 'sentAt: momentNow(this.#clock) };',
+        find: "return { type: 'done', value, sentAt };",
+        replace: "return { type: 'done', value, sentAt: momentNow(this.#clock) };",
       },
     ],
     trial: 'late replies',
@@ -38,7 +38,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
       },
       {
         file: 'lease/waiting/waiting-room.ts',
-        find: 'if (remember && !hasLease) this.#ended.add(id, { seats, leaseMs: storedLeaseMs(terms) });',
+        find: 'if (remember && !hasLease) this.#ended.add(id, { rules, leaseMs: storedLeaseMs(durations) });',
         replace: '',
       },
     ],
@@ -264,7 +264,7 @@ export const PROCESS_MUTATIONS: readonly Mutation[] = [
         file: 'lease/holding/seat.ts',
         find: 'Math.max(0, this.#deadline.ms - this.clock.nowMs())',
         replace:
-          'this.keeper?.sharesToken === true ? this.grant.terms.leaseMs : Math.max(0, this.#deadline.ms - this.clock.nowMs())',
+          'this.keeper?.sharesToken === true ? this.grant.durations.leaseMs : Math.max(0, this.#deadline.ms - this.clock.nowMs())',
       },
     ],
     trial: 'killed readers',

@@ -1,7 +1,7 @@
 import type { Mutation } from './mutation.js';
 
-const QUEUED = "{ $concatArrays: ['$queue', [{ k: id, v: waiterOf(seats, request) }]] }";
-const QUEUED_FIRST = "{ $concatArrays: [[{ k: id, v: waiterOf(seats, request) }], '$queue'] }";
+const QUEUED = "{ $concatArrays: ['$queue', [{ k: id, v: waiterOf(rules, request) }]] }";
+const QUEUED_FIRST = "{ $concatArrays: [[{ k: id, v: waiterOf(rules, request) }], '$queue'] }";
 
 /** Bugs in what one update does to one document. */
 export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
@@ -47,8 +47,8 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/effects.ts',
-        find: '  ...seats.vacate(id),\n',
-        replace: '  ...seats.vacate(id),\n  fence: { $toLong: 0 },\n',
+        find: '  ...rules.vacate(id),\n',
+        replace: '  ...rules.vacate(id),\n  fence: { $toLong: 0 },\n',
       },
     ],
     trial: 'nothing happens',
@@ -76,7 +76,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a release empties the seat, also one of another holder',
     edits: [
       {
-        file: 'protocol/kinds/mutex-seats.ts',
+        file: 'protocol/kinds/mutex-rules.ts',
         find: 'vacate: (id) => ({ holder: holder.without([id]) }),',
         replace: 'vacate: () => ({ holder: null }),',
       },
@@ -100,7 +100,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'holders of a semaphore are counted instead of their permits',
     edits: [
       {
-        file: 'protocol/kinds/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-rules.ts',
         find: "const inUse: Expression = { $sum: '$holders.permits' };",
         replace: "const inUse: Expression = { $size: '$holders' };",
       },
@@ -112,7 +112,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'every permit that is held counts twice',
     edits: [
       {
-        file: 'protocol/kinds/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-rules.ts',
         find: "const inUse: Expression = { $sum: '$holders.permits' };",
         replace: "const inUse: Expression = { $multiply: [2, { $sum: '$holders.permits' }] };",
       },
@@ -124,7 +124,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a waiter of a semaphore who does not fit is passed over while they are counted',
     edits: [
       {
-        file: 'protocol/kinds/semaphore-seats.ts',
+        file: 'protocol/kinds/semaphore-rules.ts',
         find: "{ fitting: '$$value.fitting', remaining: -1 },",
         replace: "{ fitting: '$$value.fitting', remaining: '$$value.remaining' },",
       },
@@ -136,7 +136,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a second upgradeable reader is let in beside the first',
     edits: [
       {
-        file: 'protocol/kinds/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-rules.ts',
         find: "const hasUpgradeable: Expression = isIn('upgradeable', '$readers.mode');",
         replace: 'const hasUpgradeable: Expression = false;',
       },
@@ -148,7 +148,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'an upgrade does not wait for the other readers',
     edits: [
       {
-        file: 'protocol/kinds/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-rules.ts',
         find: 'when(isAlone, upgraded, []),',
         replace: 'upgraded,',
       },
@@ -160,7 +160,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a writer is let in while there are readers',
     edits: [
       {
-        file: 'protocol/kinds/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-rules.ts',
         find: 'when(isWriterFirst, when(readers.isEmpty, 1, 0), readingPrefix)',
         replace: 'when(isWriterFirst, 1, readingPrefix)',
       },
@@ -172,7 +172,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a downgrade of a writer gives no new token',
     edits: [
       {
-        file: 'protocol/kinds/reader-writer-seats.ts',
+        file: 'protocol/kinds/reader-writer-rules.ts',
         find: "...weaker, token, ...rememberedAt('$writer') };",
         replace: "...weaker, ...rememberedAt('$writer') };",
       },
@@ -185,7 +185,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/admission.ts',
-        find: 'wake: seats.entersOne ? grantedOne(toName) : granted(toName),',
+        find: 'wake: rules.entersOne ? grantedOne(toName) : granted(toName),',
         replace: "wake: '$wake',",
       },
     ],
@@ -213,7 +213,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'the seat of a leader that fell silent goes to the first waiter, not to its candidate',
     edits: [
       {
-        file: 'protocol/kinds/election-seats.ts',
+        file: 'protocol/kinds/election-rules.ts',
         find: "when(isInTransition, standingAs('$holder.candidateId'), [])",
         replace: "when(isInTransition, '$queue', [])",
       },
@@ -255,7 +255,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     breaks: 'a term is handed over whether the candidate that is named waits or not',
     edits: [
       {
-        file: 'protocol/kinds/election-seats.ts',
+        file: 'protocol/kinds/election-rules.ts',
         find: "all(equal('$holder.id', idText(id)), { $ne: ['$named', []] })",
         replace: "equal('$holder.id', idText(id))",
       },
@@ -290,7 +290,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/transition.ts',
-        find: '      ...tellKeepers(seats, operation),\n',
+        find: '      ...tellKeepers(rules, operation),\n',
         replace: '',
       },
     ],
@@ -302,7 +302,7 @@ export const PROTOCOL_MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'protocol/pipeline/admission.ts',
-        find: "operation.type === 'exchange' ? seats.hasToWait(operation) : null",
+        find: "operation.type === 'exchange' ? rules.hasToWait(operation) : null",
         replace: 'null',
       },
     ],

@@ -102,6 +102,7 @@ export const PROVED_ELSEWHERE: Readonly<Record<number, readonly string[]>> = {
   18: [`${SCENARIOS}/vanishing-documents.test.ts`],
   19: [`${SCENARIOS}/index-builds.test.ts`],
   20: [`${SCENARIOS}/full-disk.test.ts`],
+  22: [`${SCENARIOS}/lost-connections.test.ts`],
   23: [`${SCENARIOS}/small-pool.test.ts`],
   24: [`${SCENARIOS}/overload.test.ts`],
   25: [`${SCENARIOS}/stored-anything.test.ts`, `${SCENARIOS}/stored-giants.test.ts`],

@@ -6,6 +6,7 @@ import type { LockHandle } from '../../../src/index.js';
 import { StoreCalls } from '../../../src/store/store-calls.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { eventually, later, pause, rejection, within } from '../../../lab/patience.js';
+import { streams } from '../../support/open-streams.js';
 import { failCommands, testProvider, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -36,17 +37,6 @@ async function slowQueries(
     await heal();
     await Promise.all(lanes);
   };
-}
-
-/** How many change streams the server has open, including those that no client reads any more. */
-async function openStreams({ client }: TestProvider): Promise<number> {
-  const streams = client
-    .db('admin')
-    .aggregate([
-      { $currentOp: { idleCursors: true, allUsers: true } },
-      { $match: { 'cursor.originatingCommand.pipeline.0.$changeStream': { $exists: true } } },
-    ]);
-  return (await streams.toArray()).length;
 }
 
 interface Events {
@@ -132,18 +122,18 @@ describe('a busy pool', () => {
     const theirs = await other.locks.acquireMutex('a');
     const abort = new AbortController();
     const wait = later(user.locks.acquireMutex('a', { signal: abort.signal }));
-    await eventually('its stream', async () => (await openStreams(other)) === 1);
+    await eventually('its stream', async (see) => see(await streams(other)) === 1);
     // Longer than the server takes to answer a stream: its last answer comes before its cursor can be told to end.
     const calm = await slowQueries(user, 2_500, 2);
     abort.abort(new Error('enough'));
     expect(String(await rejection(wait))).toContain('enough');
     await calm();
-    await eventually('no stream', async () => (await openStreams(other)) === 0, 10_000);
+    await eventually('no stream', async (see) => see(await streams(other)) === 0, 10_000);
     expect(await theirs.release()).toBe(true);
   });
 
   it('with a waitQueueTimeoutMS tells that a command without a connection was not sent', async () => {
-    const user = await testProvider({ createIndexes: false }, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
+    const user = await testProvider({ createIndexes: false }, { maxPoolSize: 1, waitQueueTimeoutMS: 1_000 });
     const calls = new StoreCalls(user.db, 'locks', systemClock, () => undefined, 5_000);
     whenTestEnds(() => {
       calls.close();
@@ -158,7 +148,7 @@ describe('a busy pool', () => {
 
   it('with a waitQueueTimeoutMS makes the library repeat a command that gets no connection in time', async () => {
     const options = { leaseMs: 3_000, storeTimeoutMs: 1_000, createIndexes: false };
-    const user = await testProvider(options, { maxPoolSize: 1, waitQueueTimeoutMS: 100 });
+    const user = await testProvider(options, { maxPoolSize: 1, waitQueueTimeoutMS: 500 });
     const events = eventsOf(user.locks);
     const hold = await user.locks.acquireMutex('a');
     const calm = await slowQueries(user, 3_000, 1);

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { LeaseholdError } from '../../../src/index.js';
 import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
 import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
-import { byBreadth } from '../../support/breadth.js';
 import { lockDocument } from '../../model/documents/corruptions.js';
 import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
@@ -17,11 +16,7 @@ type Kind = 'mutex' | 'reader-writer' | 'semaphore';
 type Json = Readonly<Record<string, unknown>>;
 type Locks = Collection<{ _id: string }>;
 
-const RUNS: Readonly<Record<Kind, number>> = {
-  mutex: byBreadth(20, 100),
-  'reader-writer': byBreadth(10, 50),
-  semaphore: byBreadth(20, 100),
-};
+const RUNS: Readonly<Record<Kind, number>> = { mutex: 100, 'reader-writer': 50, semaphore: 100 };
 const LIMIT = 3;
 const BRIEFLY = { timeoutMs: 40 };
 
@@ -129,8 +124,8 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
         return raw.toString('hex');
       };
       const isLegal = async (name: string): Promise<boolean> => {
-        for (const seats of ALL_SEATS) {
-          const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(seats) });
+        for (const rules of ALL_SEATS) {
+          const found = await stored.findOne({ _id: name }, { projection: wellFormedProjection(rules) });
           if ((found as Json | null)?.['isWellFormed'] === true) return true;
         }
         return false;

@@ -1,13 +1,11 @@
 import { BSON, Int32, Long } from 'mongodb';
 import type { Collection } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
 import type { LockProvider } from '../../../src/index.js';
 import { idleDocument, lockDocument } from '../../model/documents/corruptions.js';
-import type { MongoServer } from '../../../lab/mongo-server/start.js';
-import { startReplicaSet } from '../../../lab/mongo-server/start.js';
-import { OwnDatabase } from '../../support/test-provider.js';
+import { ownDatabase, useOwnServer } from '../../support/test-provider.js';
 import { within } from '../../../lab/patience.js';
 
 type Locks = Collection<{ _id: string }>;
@@ -82,22 +80,13 @@ const requestsOf = (
   };
 };
 
-// A server of its own, because the cache of the shared one has no room for this.
-let server: MongoServer;
-
-beforeAll(async () => {
-  server = await startReplicaSet({ cacheGb: 1, say: () => undefined });
-});
-
-afterAll(async () => {
-  await server.stop();
-});
+useOwnServer();
 
 describe('a document with', () => {
   it.each(Object.entries(GIANTS))(
     '%s is answered in a bounded time, and no request is granted',
     async (what, giant) => {
-      await using database = new OwnDatabase(server.uri);
+      const database = ownDatabase();
       const locks = database.client().provider({ storeTimeoutMs: STORE_TIMEOUT_MS, createIndexes: false });
       const stored: Locks = database.plain.db.collection('distributed.locks');
       const document = giant.make('x');
@@ -134,7 +123,7 @@ describe('a document with', () => {
   );
 
   it('no room for another byte can still be extended and released by its holder', async () => {
-    await using database = new OwnDatabase(server.uri);
+    const database = ownDatabase();
     const locks = database.client().provider({ createIndexes: false });
     const stored: Locks = database.plain.db.collection('distributed.locks');
     const hold = await locks.acquireMutex('x');

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startReplicaSet } from '../../../lab/mongo-server/start.js';
 import type { MongoServer } from '../../../lab/mongo-server/start.js';
 import { OwnDatabase } from '../../support/test-provider.js';
+import type { OwnClient } from '../../support/test-provider.js';
 import { eventually, rejection, within } from '../../../lab/patience.js';
 
 // A server of its own, because the test counts the cursors of the whole server.
@@ -24,6 +25,15 @@ async function openCursors(db: Db): Promise<number> {
   return Number(metrics.cursor.open.total);
 }
 
+/** A signal that aborts when this client begins to open a stream. */
+function whenOpening({ client }: OwnClient): AbortSignal {
+  const opening = new AbortController();
+  client.on('commandStarted', ({ commandName }) => {
+    if (commandName === 'aggregate') opening.abort();
+  });
+  return opening.signal;
+}
+
 const WAITS = 20;
 
 const OPTIONS = { leaseMs: 60_000, createIndexes: false };
@@ -34,15 +44,10 @@ it('a wait that ends while its stream is being opened leaves no cursor on the se
   const before = await openCursors(db);
   const client = database.client();
   const hold = await database.client().provider(OPTIONS).acquireMutex('a');
-  let impatient = new AbortController();
-  client.client.on('commandStarted', ({ commandName }) => {
-    if (commandName === 'aggregate') impatient.abort();
-  });
   // Each provider opens a stream of its own.
   const crowd = Array.from({ length: WAITS }, () => client.provider({ ...OPTIONS, wakeIdleMs: 0 }));
   for (const locks of crowd) {
-    impatient = new AbortController();
-    const error = await rejection(locks.acquireMutex('a', { signal: impatient.signal }));
+    const error = await rejection(locks.acquireMutex('a', { signal: whenOpening(client) }));
     expect(error).toMatchObject({ name: 'AbortError' });
   }
   await Promise.all(crowd.map((locks) => locks.close()));
@@ -62,6 +67,7 @@ it('short waits that end while a slow stream is being opened open no other strea
   const admin = database.plain.client.db('admin');
   await admin.command({ configureFailPoint: 'failCommand', mode: 'alwaysOn', data });
   try {
+    await rejection(locks.acquireMutex('a', { signal: whenOpening(client) }));
     for (let wait = 0; wait < WAITS; wait += 1) {
       const error = await rejection(locks.acquireMutex('a', { timeoutMs: 20 }));
       expect(error).toMatchObject({ code: 'ACQUIRE_TIMEOUT' });

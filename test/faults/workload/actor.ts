@@ -40,7 +40,7 @@ export class Actor {
     const isTry = this.#random.percent(25);
     const { options, timeoutMs } = this.#drawOptions(isTry);
     const asks = [asked(this.#stage, wish, timeoutMs, false)] as const;
-    const handle = await answered(this.#stage, asks, askFor(this.#stage.locks, wish, options, isTry));
+    const handle = await answered(this.#stage, asks, askFor(this.#stage, wish, options, isTry));
     if (handle === null) return;
     const hold = new ObservedHold(handle, asks[0], this.#stage);
     await this.#live(hold, wish);
@@ -54,7 +54,7 @@ export class Actor {
     const wishes = drawWishes(this.#random, this.#stage.locksWanted);
     const { options, timeoutMs } = this.#drawOptions(false);
     const asks = wishes.map((wish) => asked(this.#stage, wish, timeoutMs, true));
-    const requests = wishes.map((wish) => requestOf(locks, wish));
+    const requests = wishes.map((wish) => requestOf(this.#stage, wish));
     const all: CompositeHandle<LockRequest[]> | null = await answered(
       this.#stage,
       asks,
@@ -64,7 +64,7 @@ export class Actor {
     const holds = all.handles.map(
       (handle: LockHandle, index) => new ObservedHold(handle, asks[index] ?? 0, this.#stage),
     );
-    await this.#wait(this.#random.between(0, HOLD_MS), () => holds.every((hold) => hold.look()));
+    await this.#wait(this.#random.between(0, HOLD_MS), () => holds.every((hold) => hold.mayStay()));
     for (const hold of holds) hold.releasing();
     const wasHeld = await all.release();
     for (const hold of holds) hold.released(wasHeld);
@@ -89,27 +89,27 @@ export class Actor {
     const isExclusive = seat.kind === 'mutex' || (seat.kind === 'reader-writer' && seat.mode === 'write');
     if (isExclusive && random.percent(60) && !(await this.#add(hold))) return;
     if (random.percent(15)) await hold.confirm();
-    await this.#wait(this.#drawHoldMs(), () => hold.look());
+    await this.#wait(this.#drawHoldMs(), () => hold.mayStay());
     if (seat.kind === 'reader-writer' && seat.mode === 'write' && random.percent(40)) {
       await hold.change(random.pick(['upgradeable', 'read']), {}, false);
-      await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+      await this.#wait(random.between(0, HOLD_MS), () => hold.mayStay());
     }
   }
 
   async #changeModes(hold: ObservedHold): Promise<void> {
     const random = this.#random;
-    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    await this.#wait(random.between(0, HOLD_MS), () => hold.mayStay());
     const { options } = this.#drawOptions(false);
     if (!(await hold.change('write', options, random.percent(30)))) return;
     if (random.percent(60) && !(await this.#add(hold))) return;
-    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    await this.#wait(random.between(0, HOLD_MS), () => hold.mayStay());
     const weaker = random.percent(50) ? random.pick(['upgradeable', 'read'] as const) : undefined;
     if (weaker !== undefined) await hold.change(weaker, {}, false);
     if (weaker === 'upgradeable' && this.#stage.upgradesAgain === true) {
       await hold.change('write', options, false);
-      await this.#wait(this.#drawHoldMs(), () => hold.look());
+      await this.#wait(this.#drawHoldMs(), () => hold.mayStay());
     }
-    await this.#wait(random.between(0, HOLD_MS), () => hold.look());
+    await this.#wait(random.between(0, HOLD_MS), () => hold.mayStay());
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Stage } from './stage.js';
-import { codeOf } from './observed-hold.js';
+import { codeOf } from './error-codes.js';
 import { passesOf } from './wishes.js';
 import type { Wish } from './wishes.js';
 

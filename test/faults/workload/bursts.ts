@@ -1,5 +1,6 @@
 import type { Random } from '../../../lab/random.js';
 import type { Mode } from '../history.js';
+import { rest } from './stage.js';
 import type { Stage } from './stage.js';
 import { answered, asked } from './asks.js';
 import { ObservedHold } from './observed-hold.js';
@@ -12,8 +13,8 @@ export const NEW_NAME = 'new ';
 /** All processes share the names of an epoch, and ask for them at its beginning. */
 const EPOCH_MS = 1_000;
 
-/** How many paces an epoch lasts where the stage has a pace. */
-const EPOCH_PACES = 10;
+/** How many paces an epoch lasts where the stage has a pace. The pause before a burst lasts up to two epochs. */
+export const EPOCH_PACES = 10;
 
 /** As many locks as one group may have, so that some of the bursts need several groups. */
 const NAMES = 64;
@@ -46,7 +47,7 @@ export class Bursts {
     while (!this.#stage.isStopping) {
       const nowMs = time.nowMs();
       const epoch = Math.floor(nowMs / epochMs) + this.#random.between(1, 2);
-      await time.pause(epoch * epochMs - nowMs + this.#random.between(0, LATE_MS));
+      await rest(this.#stage, epoch * epochMs - nowMs + this.#random.between(0, LATE_MS));
       await this.#burst(epoch);
     }
   }
@@ -72,7 +73,7 @@ export class Bursts {
     const isTry = timeoutMs === 0;
     const ask = asked(stage, wish, timeoutMs, false);
     const options = { why: 'a burst', ...(timeoutMs === null || isTry ? {} : { timeoutMs }) };
-    const handle = await answered(stage, [ask], askFor(stage.locks, wish, options, isTry));
+    const handle = await answered(stage, [ask], askFor(stage, wish, options, isTry));
     if (handle !== null) held.push(new ObservedHold(handle, ask, stage));
   }
 

@@ -2,9 +2,10 @@ import type { LeaderElection, LockHandle, WhyDeposed } from '../../../src/index.
 import { later } from '../../../lab/patience.js';
 import type { Random } from '../../../lab/random.js';
 import type { Stage } from './stage.js';
-import { codeOf, ObservedHold } from './observed-hold.js';
+import { codeIn, complainUnlessTyped } from './error-codes.js';
+import { ObservedHold } from './observed-hold.js';
 
-const ELECTION = 'election';
+export const ELECTION = 'election';
 
 /** At times fewer than the workers, so that a candidate of the same id follows a killed one. */
 const CANDIDATES = ['a', 'b', 'c'] as const;
@@ -66,7 +67,7 @@ class Campaign {
       },
     });
     this.#election.on('error', (error) => {
-      this.#complainUnlessTyped(error);
+      complainUnlessTyped(this.#stage.journal, 'election', error);
     });
   }
 
@@ -76,7 +77,7 @@ class Campaign {
     this.#asked();
     let code = 'ABORTED';
     const started = later(this.#election.start()).catch((error: unknown) => {
-      code = codeOf(error) ?? String(error);
+      code = codeIn(error);
     });
     const { paceMs = PACE_MS } = this.#stage;
     while (this.#stage.time.nowMs() < this.#endMs && !this.#stage.isStopping) {
@@ -105,6 +106,8 @@ class Campaign {
   async #lead(term: LockHandle): Promise<void> {
     const hold = new ObservedHold(term, this.#ask, this.#stage);
     this.#isAnswered = true;
+    // The term before ended without a call of this candidate, for example because it was revoked.
+    this.#endParting();
     this.#hold = hold;
     const think = (): Promise<void> => this.#stage.time.pause(this.#random.between(0, this.#stage.thinkMs));
     if (this.#random.percent(50)) {
@@ -127,6 +130,10 @@ class Campaign {
   /** Awaits a call that ends the term: the term has been given back when it resolves. */
   async #parted(ending: Promise<unknown>): Promise<void> {
     await ending;
+    this.#endParting();
+  }
+
+  #endParting(): void {
     this.#parting?.released(true);
     this.#parting = undefined;
   }
@@ -137,12 +144,7 @@ class Campaign {
       const isHanded = await this.#election.handOverTo(to);
       hold?.handedOver(to, isHanded);
     } catch (error) {
-      this.#complainUnlessTyped(error);
+      complainUnlessTyped(this.#stage.journal, 'election', error);
     }
-  }
-
-  #complainUnlessTyped(error: unknown): void {
-    if (codeOf(error) !== undefined) return;
-    this.#stage.journal.write({ type: 'complaint', what: `election: ${String(error)}` });
   }
 }

@@ -1,6 +1,8 @@
-import { LeaseholdError, LockLostError } from '../../../src/index.js';
+import { textOf } from '../../../src/error-text.js';
+import { LockLostError } from '../../../src/index.js';
 import type { AcquireOptions, LockHandle, ReaderWriterHandle } from '../../../src/index.js';
 import type { Mode, WorkerLine } from '../history.js';
+import { codeIn, complainUnlessTyped } from './error-codes.js';
 import type { Journal } from './journal.js';
 import type { NamedSet } from './stage.js';
 import type { WorkerTime } from './worker-time.js';
@@ -12,17 +14,12 @@ const NEWS_NS = 1_000_000n;
 
 const LOOK_EVERY_MS = 25;
 
-/** The code of an expected error. Only the library's own errors and the aborts of the actors are expected. */
-export function codeOf(error: unknown): string | undefined {
-  if (error instanceof LeaseholdError) return error.code;
-  const isAbort = error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name);
-  return isAbort ? 'ABORTED' : undefined;
-}
-
 /** What a hold needs to write down what happens to it. */
 export interface Witness {
   readonly journal: Journal<WorkerLine>;
   readonly time: WorkerTime;
+  /** Draws whether a holder obeys when it is asked to release. Absent where no operator is at work. */
+  readonly obeys?: () => boolean;
 }
 
 /** A hold that writes everything about itself to the journal. */
@@ -38,8 +35,9 @@ export class ObservedHold {
   #isOver = false;
   #isParting = false;
   #isReleasing = false;
+  #mustLeave = false;
 
-  constructor(handle: LockHandle, ask: number, { journal, time }: Witness) {
+  constructor(handle: LockHandle, ask: number, { journal, time, obeys }: Witness) {
     this.handle = handle;
     this.#ask = ask;
     this.#journal = journal;
@@ -59,13 +57,33 @@ export class ObservedHold {
     };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort);
+    if (obeys !== undefined) this.#hearRequests(obeys());
+  }
+
+  /** Whether the holder may stay: it has the hold, and does not obey a request to release it. */
+  mayStay(): boolean {
+    return this.look() && !this.#mustLeave;
+  }
+
+  #hearRequests(obeys: boolean): void {
+    const { releaseRequested } = this.handle;
+    const onRequest = (): void => {
+      this.#mustLeave = obeys;
+      const says = textOf(releaseRequested.reason);
+      if (!this.#isReleasing) this.#journal.write({ type: 'release requested', ask: this.#ask, says, obeys });
+    };
+    if (releaseRequested.aborted) onRequest();
+    else releaseRequested.addEventListener('abort', onRequest);
   }
 
   #aborted({ reason }: AbortSignal): void {
     const { why } = reason as LockLostError;
+    const ask = this.#ask;
     // The signal of a term also aborts when the leader ends the term, which is still held then.
-    if (why === 'released') this.#isParting = true;
-    else this.#journal.write({ type: 'lost', ask: this.#ask, why });
+    if (why === 'released') {
+      this.#isParting = true;
+      this.#journal.write({ type: 'term ends', ask });
+    } else this.#journal.write({ type: 'lost', ask, why, says: textOf(reason) });
   }
 
   /** Whether the hold is still good. */
@@ -99,7 +117,7 @@ export class ObservedHold {
     try {
       await this.handle.confirm();
     } catch (error) {
-      this.#complainUnlessTyped('confirm', error);
+      complainUnlessTyped(this.#journal, 'confirm', error);
     }
     this.look();
   }
@@ -121,8 +139,8 @@ export class ObservedHold {
       if (BigInt(untilNs) > this.#writtenNs) this.#writtenNs = BigInt(untilNs);
       return true;
     } catch (error) {
-      this.#complainUnlessTyped(`change to ${to}`, error);
-      this.#journal.write({ type: 'not changed', ask, to, code: codeOf(error) ?? String(error) });
+      complainUnlessTyped(this.#journal, `change to ${to}`, error);
+      this.#journal.write({ type: 'not changed', ask, to, code: codeIn(error) });
       return false;
     }
   }
@@ -184,10 +202,5 @@ export class ObservedHold {
     const untilNs = fromNs + BigInt(Math.floor(remainingMs * NS_PER_MS));
     if (remainingMs > 0) this.#promisedNs = untilNs;
     return String(untilNs);
-  }
-
-  #complainUnlessTyped(during: string, error: unknown): void {
-    if (codeOf(error) !== undefined) return;
-    this.#journal.write({ type: 'complaint', what: `${during}: ${String(error)}` });
   }
 }

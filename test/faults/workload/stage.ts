@@ -33,6 +33,20 @@ export interface Stage {
   readonly locksWanted: readonly string[];
   /** The sets that values are added to. */
   readonly sets: readonly [NamedSet, ...NamedSet[]];
+  /** Whether semaphores follow the stored limit, because operators change it. */
+  readonly followsLimit?: boolean;
+  /** As in `Witness`. */
+  readonly obeys?: () => boolean;
   readonly isStopping: boolean;
   nextAsk(): number;
+}
+
+/** In a longer pause, an actor looks so often whether the stage is about to end. */
+const LOOK_MS = 5_000;
+
+/** Pauses for so long, or until the stage is about to end. */
+export async function rest(stage: Stage, ms: number): Promise<void> {
+  let leftMs = ms;
+  for (; leftMs > LOOK_MS && !stage.isStopping; leftMs -= LOOK_MS) await stage.time.pause(LOOK_MS);
+  if (!stage.isStopping) await stage.time.pause(leftMs);
 }

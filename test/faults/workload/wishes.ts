@@ -1,6 +1,7 @@
-import type { AcquireOptions, LockHandle, LockProvider, LockRequest } from '../../../src/index.js';
+import type { AcquireOptions, LockHandle, LockRequest, Semaphore } from '../../../src/index.js';
 import type { Mode, Seat } from '../history.js';
 import type { Random } from '../../../lab/random.js';
+import type { Stage } from './stage.js';
 
 /** A lock of the workload. There are only a few, and all actors want them. */
 type Plan = { readonly name: string; readonly keepMs?: number; readonly passes?: number } & (
@@ -15,6 +16,9 @@ export const READ_MOSTLY = 'read-mostly';
 /** The mutex whose seat passes although another process waits. It is kept so long that only the count bounds passes. */
 export const PASSED_ON = 'mutex-c';
 
+/** The semaphore that actors want. Operators change its limit. */
+export const SEMAPHORE = 'semaphore';
+
 /** A lock that is kept for long. It is wanted only in rounds in which actors want no other lock. */
 export const SELDOM_WANTED = 'seldom-wanted';
 
@@ -26,7 +30,7 @@ const PLANS: readonly [Plan, ...Plan[]] = [
   { name: 'reader-writer-a', kind: 'reader-writer', readPercent: 40 },
   { name: 'reader-writer-b', kind: 'reader-writer', readPercent: 40, keepMs: 200 },
   { name: READ_MOSTLY, kind: 'reader-writer', readPercent: 96, keepMs: 1_500 },
-  { name: 'semaphore', kind: 'semaphore', limit: 3, keepMs: 200, passes: 2 },
+  { name: SEMAPHORE, kind: 'semaphore', limit: 3, keepMs: 200, passes: 2 },
 ];
 
 /** The names of the locks that actors want if no other ones are named. */
@@ -90,7 +94,16 @@ function wishFor(plan: Plan, random: Random): Wish {
   }
 }
 
-export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockRequest {
+/** What a wish needs to ask. */
+type Asking = Pick<Stage, 'locks' | 'followsLimit'>;
+
+function semaphoreFor({ locks, followsLimit }: Asking, lock: string, limit: number): Semaphore {
+  const following = followsLimit === true ? ({ whenLimitDiffers: 'follow' } as const) : {};
+  return locks.createSemaphore(lock, limit, { ...keeping(lock), ...following });
+}
+
+export function requestOf(asking: Asking, { lock, seat }: Wish): LockRequest {
+  const { locks } = asking;
   switch (seat.kind) {
     case 'mutex':
       return { mutex: locks.createMutex(lock, keeping(lock)) };
@@ -100,24 +113,25 @@ export function requestOf(locks: LockProvider, { lock, seat }: Wish): LockReques
       return seat.mode === 'write' ? { write: both } : { upgradeableRead: both };
     }
     case 'semaphore':
-      return { semaphore: locks.createSemaphore(lock, seat.limit, keeping(lock)), permits: seat.permits };
+      return { semaphore: semaphoreFor(asking, lock, seat.limit), permits: seat.permits };
   }
 }
 
 /** Requests one lock; `null` if a try found it busy. */
 export async function askFor(
-  locks: LockProvider,
+  asking: Asking,
   { lock, seat }: Wish,
   options: AcquireOptions,
   isTry: boolean,
 ): Promise<LockHandle | null> {
+  const { locks } = asking;
   switch (seat.kind) {
     case 'mutex': {
       const mutex = locks.createMutex(lock, keeping(lock));
       return await (isTry ? mutex.tryAcquire(options) : mutex.acquire(options));
     }
     case 'semaphore': {
-      const semaphore = locks.createSemaphore(lock, seat.limit, keeping(lock));
+      const semaphore = semaphoreFor(asking, lock, seat.limit);
       const wanted = { ...options, permits: seat.permits };
       return await (isTry ? semaphore.tryAcquire(wanted) : semaphore.acquire(wanted));
     }

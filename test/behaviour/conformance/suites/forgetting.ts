@@ -1,27 +1,12 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-
 import { expect, it } from 'vitest';
 
 import type { AbandonedEvent, Hold } from '../../../../src/index.js';
 import { eventually, later } from '../../../../lab/patience.js';
+import { collectGarbage, collectNow } from '../../../support/collect-garbage.js';
 import { describeOnServers } from '../../../support/on-servers.js';
 import type { ExclusiveLock } from '../adapters.js';
 import { LockWorld } from '../lock-world.js';
 import type { Subject } from '../lock-world.js';
-
-setFlagsFromString('--expose-gc');
-const collectNow = runInNewContext('gc') as () => void;
-
-/** A full collection stops the process: with more of them, nothing else would get done. */
-const COLLECT_EVERY_MS = 150;
-let collectedAtMs = -Infinity;
-
-function collectGarbage(): void {
-  if (performance.now() < collectedAtMs + COLLECT_EVERY_MS) return;
-  collectNow();
-  collectedAtMs = performance.now();
-}
 
 /** A function of its own, so that no variable of a test keeps the handle. */
 async function takeAndForget(lock: ExclusiveLock): Promise<void> {

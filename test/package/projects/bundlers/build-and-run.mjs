@@ -55,6 +55,8 @@ for (const [entry, filename, format] of [
   const stats = await promisify(webpack)({
     ...{ mode: 'production', target: 'node20', context: here, entry, devtool: false },
     optimization: { minimize: false },
+    // webpack would look for `paths` in the folders above, where the copy of this project has those of the library.
+    resolve: { tsconfig: false },
     experiments: { outputModule: isModule },
     output: { path: here, filename, library: { type: format }, module: isModule },
     externals: { mongodb: isModule ? 'module mongodb' : 'commonjs2 mongodb' },
