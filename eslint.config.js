@@ -9,6 +9,7 @@ export default defineConfig(
       'docs/api/',
       'coverage/',
       '.cache/',
+      'tsup.config.bundled_*',
       'test/package/consumer/',
       'test/package/projects/',
     ],
@@ -30,6 +31,15 @@ export default defineConfig(
     },
   },
   { files: ['src/**/*.ts'], ignores: ['src/cli/**'], rules: { 'no-console': 'error' } },
+  {
+    files: ['src/cli/**'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'AbortSignal', property: 'timeout', message: 'Use TimeLimit.' },
+      ],
+    },
+  },
   {
     files: ['**/*.mjs'],
     languageOptions: {

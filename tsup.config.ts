@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 
 import { defineConfig } from 'tsup';
 
-import { COMMAND_LINE, ENTRIES } from './scripts/entries.js';
+import { BESIDE_LIBRARY, COMMAND_LINE, ENTRIES } from './scripts/entries.js';
 
 export default defineConfig([
   // Only ES modules. scripts/build-commonjs.ts translates each of them: tsup would rewrite the classes of CommonJS files
@@ -16,22 +16,9 @@ export default defineConfig([
     sourcemap: true,
     clean: ['!cli/**'],
   },
-  // The command line uses the built library, which is `../index.js` to the sources and to the result alike. The entry of
-  // the dashboard is one folder deeper in the sources.
   {
     ...COMMAND_LINE,
-    external: ['../index.js'],
-    esbuildPlugins: [
-      {
-        name: 'entries beside the library',
-        setup: (build) => {
-          build.onResolve({ filter: /^\.\.\/dashboard\/index\.js$/ }, () => ({
-            path: '../dashboard.js',
-            external: true,
-          }));
-        },
-      },
-    ],
+    ...BESIDE_LIBRARY,
     outDir: 'dist/cli',
     clean: true,
     onSuccess: () => {

@@ -4,15 +4,11 @@ import { defineConfig } from 'vitest/config';
 
 import { DATA_PARENT_VARIABLE, folderInMemory } from './lab/mongo-server/data-folders.js';
 import { BREADTH_VARIABLE, breadthOf } from './test/support/breadth.js';
-import { BUSY_FILES, LONG_FILES } from './test/support/long-files.js';
-import { SEPARATE_FILES } from './test/support/separate-files.js';
-import { LONG_SIMULATED_FILES, SIMULATED_FILES } from './test/support/simulated-files.js';
+import { filesOf, matching } from './test/support/files-of-run.js';
+import { BUSY_FILES } from './test/support/long-files.js';
+import { SEPARATE_FILES, RESERVED_FILES } from './test/support/separate-files.js';
+import { SlowFirst } from './test/support/slow-first.js';
 import { SIMULATION, STORE_VARIABLE } from './test/support/stores.js';
-
-const ALL = '{test,benchmarks}/**/*.test.ts';
-/** Projects that use the packed library, each with a test runner of its own. */
-const PROJECTS = 'test/package/projects/**';
-const below = (patterns: readonly string[]): string[] => patterns.map((pattern) => `test/${pattern}`);
 
 /** `--mode long` is the long run; see test/support/breadth.ts. */
 export default defineConfig(({ mode }) => {
@@ -20,8 +16,12 @@ export default defineConfig(({ mode }) => {
   // The servers of the long run, like those of an application, write to a disk.
   const inMemory = breadth === 'quick' ? folderInMemory() : undefined;
   if (inMemory !== undefined) process.env[DATA_PARENT_VARIABLE] ??= inMemory;
-  const leftOut = breadth === 'long' ? [] : below(LONG_FILES);
-  const leftOutInMemory = breadth === 'long' ? [] : below(LONG_SIMULATED_FILES);
+  const { inMemory: simulated, onServers } = filesOf(breadth);
+  const ofKind = (patterns: readonly string[]): string[] => onServers.filter(matching(patterns));
+  const separate = ofKind(SEPARATE_FILES);
+  const reserved = ofKind(RESERVED_FILES);
+  const busy = ofKind(BUSY_FILES).filter((file) => !separate.includes(file));
+  const ofNoKind = onServers.filter((file) => ![...separate, ...reserved, ...busy].includes(file));
   const processors = Math.min(4, availableParallelism());
   const shared = {
     setupFiles: ['test/support/each-file.ts'],
@@ -39,12 +39,13 @@ export default defineConfig(({ mode }) => {
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
   // The files of the quick run mostly wait. Those of the long run each load the library anew.
-  const filesEach = breadth === 'long' ? 2 : 4;
+  const filesEach = breadth === 'long' ? 2 : 3;
   const waiting = { maxWorkers: filesEach * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
     test: {
       ...shared,
       experimental: { fsModuleCache: true },
+      sequence: { sequencer: SlowFirst },
       globalSetup: ['test/support/servers.ts'],
       reporters: [
         'default',
@@ -59,8 +60,7 @@ export default defineConfig(({ mode }) => {
             // What waits for no event of the simulation never ends.
             testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
-            include: below(SIMULATED_FILES),
-            exclude: leftOutInMemory,
+            include: [...simulated],
             ...computing,
           },
         },
@@ -68,8 +68,7 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: 'busy',
-            include: below(BUSY_FILES),
-            exclude: leftOut,
+            include: busy,
             ...computing,
           },
         },
@@ -78,16 +77,23 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: 'separate',
             isolate: true,
-            include: below(SEPARATE_FILES),
+            include: separate,
             ...waiting,
           },
         },
         {
           test: {
             ...shared,
+            name: 'reserved',
+            include: reserved,
+            ...computing,
+          },
+        },
+        {
+          test: {
+            ...shared,
             name: 'waiting',
-            include: [ALL],
-            exclude: [PROJECTS, ...below([...BUSY_FILES, ...SEPARATE_FILES]), ...leftOut],
+            include: ofNoKind,
             ...waiting,
           },
         },

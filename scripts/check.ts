@@ -1,13 +1,19 @@
-// Everything that can be known about the project without running its tests: one step after the other, and
-// the first that fails ends it.
-import { spawnSync } from 'node:child_process';
+// Everything that can be known about the project without running its tests. The rules of style take as long as all other
+// steps together and need nothing of them, so they run beside them. The first step that fails ends the check.
+import { execFile } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 
 interface Step {
   readonly what: string;
   readonly command: readonly [string, ...string[]];
 }
 
-const steps: readonly Step[] = [
+const style: readonly Step[] = [
+  { what: 'lint', command: ['eslint', '.'] },
+  { what: 'format', command: ['prettier', '--check', '--log-level', 'warn', '.'] },
+];
+
+const others: readonly Step[] = [
   { what: 'package-lock.json whole and in step', command: ['npm', 'ci', '--dry-run'] },
   { what: 'types of everything', command: ['tsc', '--noEmit'] },
   { what: 'types of the library, stricter', command: ['tsc', '--noEmit', '-p', 'tsconfig.build.json'] },
@@ -15,8 +21,6 @@ const steps: readonly Step[] = [
     what: 'types of the page of the dashboard',
     command: ['tsc', '--noEmit', '-p', 'src/dashboard/page'],
   },
-  { what: 'lint', command: ['eslint', '.'] },
-  { what: 'format', command: ['prettier', '--check', '--log-level', 'warn', '.'] },
   { what: 'unused files, exports and dependencies', command: ['knip'] },
   { what: 'build', command: ['npm', 'run', 'build'] },
   { what: 'every public name documented', command: ['typedoc', '--emit', 'none'] },
@@ -26,24 +30,50 @@ const steps: readonly Step[] = [
   { what: 'packed, installed and used', command: ['tsx', 'test/package/check.ts'] },
 ];
 
-for (const [index, { what, command }] of steps.entries()) {
-  const [program, ...args] = command;
-  process.stdout.write(`leasehold check ${index + 1}/${steps.length}: ${what} (${command.join(' ')}) … `);
-  const startedMs = performance.now();
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
-    shell: process.platform === 'win32',
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) {
-    console.log('FAILED');
-    console.error([stdout, stderr, error?.message].filter(Boolean).join('\n'));
-    console.error(`leasehold check: ${what}: failed`);
-    process.exit(1);
+const count = style.length + others.length;
+let ended = 0;
+
+/** What is running. It ends with the check: `npm run build` may not go on beside the next one. */
+const running = new Set<ChildProcess>();
+
+/** Runs the steps one after the other, and prints each when it has ended. */
+async function inTurn(steps: readonly Step[]): Promise<void> {
+  for (const { what, command } of steps) {
+    const [program, ...args] = command;
+    const startedMs = performance.now();
+    const { failure, stdout, stderr } = await run(program, args);
+    ended += 1;
+    process.stdout.write(`leasehold check ${ended}/${count}: ${what} (${command.join(' ')}) … `);
+    if (failure !== null) {
+      console.log('FAILED');
+      console.error([stdout, stderr].filter(Boolean).join('\n') || failure.message);
+      console.error(`leasehold check: ${what}: failed`);
+      for (const child of running) child.kill();
+      process.exit(1);
+    }
+    console.log(`ok, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+    for (const line of stdout.split('\n').filter((each) => each.startsWith('leasehold size:')))
+      console.log(line);
   }
-  console.log(`ok, ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
-  for (const line of stdout.split('\n').filter((each) => each.startsWith('leasehold size:')))
-    console.log(line);
 }
-console.log(`leasehold check: all ${steps.length} steps passed`);
+
+interface Ended {
+  readonly failure: Error | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(program: string, args: readonly string[]): Promise<Ended> {
+  const options = { shell: process.platform === 'win32', maxBuffer: 64 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    const child = execFile(program, args, options, (failure, stdout, stderr) => {
+      running.delete(child);
+      resolve({ failure, stdout, stderr });
+    });
+    running.add(child);
+    child.stdin?.end();
+  });
+}
+
+await Promise.all([inTurn(style), inTurn(others)]);
+console.log(`leasehold check: all ${count} steps passed`);

@@ -4,12 +4,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { build, transform } from 'esbuild';
+import { build } from 'esbuild';
 import { format, resolveConfig } from 'prettier';
 
 const folder = fileURLToPath(new URL('../src/dashboard/page', import.meta.url));
 
-const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+async function style(): Promise<string> {
+  const entryPoints = [join(folder, 'page.css')];
+  const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, write: false });
+  return outputFiles[0]?.text.trim() ?? '';
+}
 
 async function script(): Promise<string> {
   const { outputFiles } = await build({
@@ -26,10 +30,10 @@ async function script(): Promise<string> {
 }
 
 export async function dashboardPage(): Promise<string> {
-  const style = await transform(read('page.css'), { loader: 'css', minify: true });
   // The policy of the page has the hashes of what is between the tags, blanks included.
-  const html = read('page.html').replaceAll(/<(style|script)>[^]*?<\/\1>/g, '<$1>/*$1*/</$1>');
-  const texts = { HTML: html, STYLE: style.code.trim(), SCRIPT: await script() };
+  const page = readFileSync(join(folder, 'page.html'), 'utf8');
+  const html = page.replaceAll(/<(style|script)>[^]*?<\/\1>/g, '<$1>/*$1*/</$1>');
+  const texts = { HTML: html, STYLE: await style(), SCRIPT: await script() };
   const lines = Object.entries(texts).map(
     ([name, text]) => `export const ${name} = ${JSON.stringify(text)};`,
   );

@@ -1,6 +1,8 @@
 // The entries of the package. A further entry is one line here; then `npm run exports` writes the fields of package.json
 // that follow from it, and a test compares the two.
 
+import type { Options } from 'tsup';
+
 /** The name of each entry below `leasehold/`, and its source; `index` is `leasehold` itself. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   index: 'src/index.ts',
@@ -24,6 +26,25 @@ export const COMMAND_LINE = {
     js: "import { createRequire as leaseholdRequire } from 'node:module'; const require = leaseholdRequire(import.meta.url);",
   },
 } as const;
+
+/**
+ * How the command line uses the built library, which is `../index.js` to the sources and to the result alike. The entry of
+ * the dashboard is one folder deeper in the sources.
+ */
+export const BESIDE_LIBRARY: Pick<Options, 'external' | 'esbuildPlugins'> = {
+  external: ['../index.js'],
+  esbuildPlugins: [
+    {
+      name: 'entries beside the library',
+      setup: (build) => {
+        build.onResolve({ filter: /^\.\.\/dashboard\/index\.js$/ }, () => ({
+          path: '../dashboard.js',
+          external: true,
+        }));
+      },
+    },
+  ],
+};
 
 export interface EntryFields {
   readonly bin: object;

@@ -22,7 +22,12 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'Elections and jobs': ['src/election/', 'src/schedule/', 'src/protocol/operation.ts'],
   Quorum: ['src/quorum/'],
   Fencing: ['src/fencing/'],
-  Errors: ['src/errors.ts', 'src/leasehold-error.ts', 'src/schedule/job-not-started.ts'],
+  Errors: [
+    'src/errors.ts',
+    'src/leasehold-error.ts',
+    'src/fencing/stale-token-error.ts',
+    'src/schedule/job-not-started.ts',
+  ],
   Events: ['src/events.ts'],
   Inspection: ['src/admin/', 'src/protocol/'],
   'Test kit': ['src/testing/'],

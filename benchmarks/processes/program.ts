@@ -1,4 +1,5 @@
 // The program of every other process that a benchmark starts.
+import { bareBoard } from './bare-board.js';
 import { busy } from './busy.js';
 import { candidate } from './candidate.js';
 import { connections } from './connections.js';
@@ -14,7 +15,7 @@ import { standbys } from './standbys.js';
 
 const duties = {
   ...{ ...connections, ...contender, ...candidate, ...holder, ...keeper, ...standbys },
-  ...{ ...busy, ...idleKeepers, ...manyNames, ...namesOnce, ...singleCalls },
+  ...{ ...bareBoard, ...busy, ...idleKeepers, ...manyNames, ...namesOnce, ...singleCalls },
 };
 
 export type Duties = typeof duties;

@@ -64,6 +64,11 @@ export class RemoteProcess implements AsyncDisposable {
     return started;
   }
 
+  /** `undefined` if the process could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   async ask<Name extends DutyName>(duty: Name, ...args: Parameters<Duties[Name]>): Promise<ResultOf<Name>> {
     const order: Order = { duty, args };
     const answer = await new Promise<Answer>((resolve) => {

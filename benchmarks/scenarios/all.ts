@@ -13,6 +13,7 @@ import { names } from './names.js';
 import { overload } from './overload.js';
 import { queue } from './queue.js';
 import { scale } from './scale.js';
+import { start } from './start.js';
 import { telemetry } from './telemetry.js';
 import { uncontended } from './uncontended.js';
 import { waiting } from './waiting.js';
@@ -20,7 +21,7 @@ import { waiting } from './waiting.js';
 /** The scenarios of the default run, in their order. */
 export const usualScenarios: readonly Scenario[] = [
   ...[uncontended, names, handover, election, local, keep, keepers, idle, memory],
-  ...[queue, scale, waiting, overload, telemetry],
+  ...[queue, scale, waiting, overload, telemetry, start],
 ];
 
 /**

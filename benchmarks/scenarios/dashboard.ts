@@ -9,6 +9,7 @@ import { eventually, later } from '../../lab/patience.js';
 import { Child } from '../../lab/processes/child.js';
 import { fromSources } from '../../lab/processes/program.js';
 import { sum } from '../../lab/statistics.js';
+import { RemoteProcess } from '../processes/remote-process.js';
 import { processorMsBetween, threadTimesOf } from '../processor-time.js';
 import { defineScenario } from '../scenario.js';
 
@@ -19,6 +20,12 @@ const LEASE_MS = 600_000;
 const UPDATES_PER_HAND_OVER = 2;
 
 const AT_ONCE = 256;
+
+/** Blocks of the measured time, which should agree. */
+const BLOCKS = 5;
+
+/** How many times the floor the dashboard may take. It keeps all locks sorted and counted, and looks at their ends. */
+const BOUND = 2;
 
 /** Counts tasks of more than 50 ms, which Chromium reports, and notes the longest time between two frames. */
 const OBSERVE = `
@@ -39,6 +46,24 @@ const OBSERVE = `
   requestAnimationFrame(frame);
 `;
 
+/** A table of as many rows. Twice a second, as many cells of it get another text as the dashboard changes on a screen. */
+const BARE_TABLE = `
+  <table><tbody></tbody></table>
+  <script>
+    const body = document.querySelector('tbody');
+    for (let row = 0; row < 100; row += 1) {
+      const cells = body.insertRow();
+      for (let column = 0; column < 9; column += 1) cells.insertCell().textContent = 'lock:' + row * column;
+    }
+    let round = 0;
+    setInterval(() => requestAnimationFrame(() => {
+      round += 1;
+      for (const row of [...body.rows].slice(0, 30))
+        for (const column of [2, 3, 4, 6, 7]) row.cells[column].textContent = 'worker ' + round * column;
+    }), 500);
+  </script>
+`;
+
 interface Smoothness {
   readonly longTasks: number;
   readonly longestTaskMs: number;
@@ -46,11 +71,17 @@ interface Smoothness {
   readonly frames: number;
 }
 
-/**
- * Returns how long the scripts, styles and layouts of a page have taken since this call, in ms. Painting is not in it:
- * without a graphics processor, the browser paints on the processor.
- */
-async function watchWork(page: Page): Promise<() => Promise<number>> {
+interface Seen extends Smoothness {
+  /**
+   * How long the scripts, styles and layouts of the page took, in ms. Painting is not in it: without a graphics
+   * processor, the browser paints on the processor.
+   */
+  readonly workMs: number;
+}
+
+/** Returns a function that tells what was seen of the page since this call. */
+async function watch(page: Page): Promise<() => Promise<Seen>> {
+  await page.evaluate(OBSERVE);
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
   const workMs = async (): Promise<number> => {
@@ -59,7 +90,7 @@ async function watchWork(page: Page): Promise<() => Promise<number>> {
     return 1_000 * sum(metrics.filter(({ name }) => names.includes(name)).map(({ value }) => value));
   };
   const before = await workMs();
-  return async () => (await workMs()) - before;
+  return async () => ({ ...(await page.evaluate<Smoothness>('seen')), workMs: (await workMs()) - before });
 }
 
 /** One contended lock: one process holds it, and another one waits. */
@@ -106,34 +137,51 @@ export const dashboard = defineScenario({
       processorMsBetween(before, threadTimesOf([served.pid])),
     );
 
+    await using floor = await RemoteProcess.start(bench.place);
+    const floorPort = await floor.ask('serveChanges', 'distributed.locks');
     const moving = new AbortController();
+    const reading = readAll(`http://127.0.0.1:${String(floorPort)}/`, moving.signal);
     const moved = move(all, updates / UPDATES_PER_HAND_OVER, moving.signal);
     // Not measured: the first seconds, in which code is compiled.
     await sleep(10_000);
-    for (const page of pages) await page.evaluate(OBSERVE);
-    const works = await Promise.all(pages.map(watchWork));
-    const [start, startedMs] = [threadTimesOf([served.pid]), performance.now()];
-    const handedOverBefore = moved.count;
-    await sleep(seconds * 1_000);
+    const bare = await browser.newPage();
+    await bare.setContent(BARE_TABLE);
+    const [bareEnd, ...ends] = await Promise.all([watch(bare), ...pages.map(watch)]);
+    const [startedMs, handedOverBefore] = [performance.now(), moved.count];
+    const spent: Spent[] = [];
+    for (let block = 0; block < BLOCKS; block += 1)
+      spent.push(await spentDuring((seconds * 1_000) / BLOCKS, served.pid, floor.pid));
     const tookMs = performance.now() - startedMs;
-    const share = processorMsBetween(start, threadTimesOf([served.pid])) / tookMs;
     const handOvers = moved.count - handedOverBefore;
-    const seen = await Promise.all(pages.map(async (page) => await page.evaluate<Smoothness>('seen')));
-    const workedMs = await Promise.all(works.map((work) => work()));
+    const seen = await Promise.all(ends.map((end) => end()));
+    const bareSeen = await bareEnd();
     moving.abort();
+    await reading;
     await locks.close({ drainMs: 0 });
 
     report.note('updates a second', (1_000 * UPDATES_PER_HAND_OVER * handOvers) / tookMs);
-    report.note('processor time of the process that serves the page, % of one core', 100 * share);
+    const boardMs = sum(spent.map((block) => block.boardMs));
+    report.note(
+      'processor time of the process that serves the page, % of one core',
+      (100 * boardMs) / tookMs,
+    );
+    report.blockRatios(
+      'processor time, the dashboard / the changed locks as text',
+      spent.map((block) => block.boardMs / block.floorMs),
+      '≤',
+      BOUND,
+    );
     report.note(
       'script, styles and layout of the page, ms in a second',
-      (1_000 * Math.max(...workedMs)) / tookMs,
+      (1_000 * Math.max(...seen.map(({ workMs }) => workMs))) / tookMs,
     );
+    report.note('the same of a bare table that changes as often', (1_000 * bareSeen.workMs) / tookMs);
     report.note('tasks of the page of more than 50 ms', Math.max(...seen.map(({ longTasks }) => longTasks)));
     report.note(
       'longest task of the page of more than 50 ms',
       Math.max(...seen.map(({ longestTaskMs }) => longestTaskMs)),
     );
+    report.note('tasks of the bare table of more than 50 ms', bareSeen.longTasks);
     report.note(
       'longest time between two frames, ms',
       Math.max(...seen.map(({ longestFrameMs }) => longestFrameMs)),
@@ -141,6 +189,32 @@ export const dashboard = defineScenario({
     report.note('frames a second', Math.min(...seen.map(({ frames }) => (1_000 * frames) / tookMs)));
   },
 });
+
+/** Processor times, in ms. */
+interface Spent {
+  readonly boardMs: number;
+  readonly floorMs: number;
+}
+
+/** The processor time of the dashboard and of its floor during the same time. */
+async function spentDuring(ms: number, boardPid: number, floorPid = 0): Promise<Spent> {
+  const [board, floor] = [threadTimesOf([boardPid]), threadTimesOf([floorPid])];
+  await sleep(ms);
+  return {
+    boardMs: processorMsBetween(board, threadTimesOf([boardPid])),
+    floorMs: processorMsBetween(floor, threadTimesOf([floorPid])),
+  };
+}
+
+/** Reads and forgets, until the signal. */
+async function readAll(url: string, signal: AbortSignal): Promise<void> {
+  try {
+    const { body } = await fetch(url, { signal });
+    await body?.pipeTo(new WritableStream());
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
 
 async function contend(locks: LockProvider, name: string): Promise<Contended> {
   const mutex = locks.createMutex(name, { leaseMs: LEASE_MS });
