@@ -36,8 +36,11 @@ export type WorkerLine =
   | (At<'not changed'> & OfAsk & { readonly to: Mode; readonly code: string })
   /** The holder is asked to release, as the abort reason `says`. `obeys`: whether it will. */
   | (At<'release requested'> & OfAsk & { readonly says?: string; readonly obeys?: boolean })
-  /** The signal aborted. `says`: the message of its reason. */
-  | (At<'lost'> & OfAsk & { readonly why: string; readonly says?: string })
+  /**
+   * The signal aborted. `says`: the message of its reason. `openNs`: when a look last found the hold in doubt, with its
+   * deadline ahead; absent if the last look was no such one.
+   */
+  | (At<'lost'> & OfAsk & { readonly why: string; readonly says?: string; readonly openNs?: string })
   /** The leader begins to end its term, which is still held. */
   | (At<'term ends'> & OfAsk)
   | (At<'releasing'> & OfAsk)
@@ -68,6 +71,8 @@ export type WorkerLine =
   | (At<'failed'> & { readonly what: FallibleCall; readonly sinceNs: string; readonly code: string })
   /** What is asked for on many locks goes to the server as one command: a group of so many operations. */
   | (At<'group'> & { readonly operations: number })
+  /** From `sinceNs` on, the machine let the process run for less than half of the time. */
+  | (At<'starved'> & { readonly sinceNs: string })
   /** Something that must never happen, such as an unhandled rejection or an error without a type (R2). */
   | (At<'complaint'> & { readonly what: string })
   /** All is released and closed. `resources`: what is still open then, by kind. */

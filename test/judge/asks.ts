@@ -29,6 +29,8 @@ export interface Ask {
   /** Whether the worker waits for a change of mode, or for the answer to an add. */
   isBusy: boolean;
   lostNs?: number;
+  /** When the lost hold was last seen in doubt, with its deadline ahead: later than the last promise that was seen. */
+  openNs?: number;
   lostWhy?: string;
   lostSays?: string;
   /** The loss came while the worker awaited a call and did not look at the hold: the last promise may be older. */
@@ -109,6 +111,7 @@ function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
   if (line.type === 'not held') asked.notHeldNs ??= atNs;
   if (line.type === 'lost') {
     asked.lostNs ??= atNs;
+    if (line.openNs !== undefined) asked.openNs ??= clock.ns(line.openNs);
     asked.lostWhy ??= line.why;
     asked.lostSays ??= line.says ?? '';
     asked.isLostUnseen ??= asked.isBusy;

@@ -31,7 +31,13 @@ const notChanged = (atMs: number, ask: number, code: string): Lines => [
   [atMs - 1, { type: 'changing', ask, to: 'write' }],
   [atMs, { type: 'not changed', ask, to: 'write', code }],
 ];
-const lost = (atMs: number, ask: number): Lines => [[atMs, { type: 'lost', ask, why: 'expired' }]];
+const lost = (atMs: number, ask: number, more: { readonly openNs?: string } = {}): Lines => [
+  [atMs, { type: 'lost', ask, why: 'expired', ...more }],
+];
+const starved = (sinceMs: number, atMs: number): Lines[number] => [
+  atMs,
+  { type: 'starved', sinceNs: at(sinceMs) },
+];
 const stands = (fromMs: number, untilMs: number): Run => [
   [fromMs, { type: 'worker stands', worker: 0 }],
   [untilMs, { type: 'worker goes on', worker: 0 }],
@@ -97,6 +103,14 @@ describe('the liveness checker', () => {
     [
       'with the loss of a hold that was doubtful from its beginning',
       [[asked(1, 1), granted(2, 1, 1, 2), ...lost(900, 1)]],
+    ],
+    [
+      'with a late report of a loss, because the machine gave its worker no time',
+      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 840), ...lost(880, 1)], held(MUTEX, 2, 131, 140)],
+    ],
+    [
+      'with the loss of a hold in doubt that had its deadline ahead after the end of its last promise',
+      [[asked(1, 1), granted(2, 1, 1, 40), ...lost(110, 1, { openNs: at(61) })]],
     ],
     [
       'with a late report of a loss during a change of mode',
@@ -194,6 +208,21 @@ describe('the liveness checker', () => {
       'a late report of a loss while the hold is being released',
       /^L4 .*told its loss at 141.0 ms, promised until 90/,
       [[asked(1, 1), granted(2, 1, 1, 90), [80, { type: 'releasing', ask: 1 }], ...lost(141, 1)]],
+    ],
+    [
+      'a late report of a loss, of which the machine has delayed only a part',
+      /^L4 .*told its loss at 901.0 ms, promised until 90/,
+      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 850), ...lost(901, 1)]],
+    ],
+    [
+      'a loss that is reported after the next grant, and not for want of time',
+      /^L4 .*after .*worker 1/,
+      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 110), ...lost(130, 1)], held(MUTEX, 2, 105, 140)],
+    ],
+    [
+      'a late report of a loss in doubt',
+      /^L4 .*told its loss at 111.0 ms, open at 60/,
+      [[asked(1, 1), granted(2, 1, 1, 40), ...lost(111, 1, { openNs: at(60) })]],
     ],
     [
       'a loss that is never reported',

@@ -85,7 +85,8 @@ function* timesOut(asked: Ask, { bounds, standing, clock }: Run): Iterable<Viola
   const { worker, askedNs, timeoutMs, granted, notGranted } = asked;
   const answeredNs = granted?.atNs ?? notGranted?.atNs;
   if (timeoutMs === null || answeredNs === undefined) return;
-  const lateNs = answeredNs - askedNs - nsOf(timeoutMs);
+  const dueNs = askedNs + nsOf(timeoutMs);
+  const lateNs = answeredNs - dueNs - standing.starvedNs(worker, dueNs, answeredNs);
   const { slackMs } = bounds;
   const allowedMs =
     typeof slackMs === 'number'
@@ -147,19 +148,19 @@ function* wrongChangesIn({ workers }: History): Iterable<Violation> {
 }
 
 function* isToldInTime(asked: Ask, { bounds, standing }: Run): Iterable<Violation> {
-  const { worker, granted, promisedNs, lostNs, notHeldNs = 0, isLostUnseen } = asked;
+  const { worker, granted, promisedNs, lostNs, openNs = 0, notHeldNs = 0, isLostUnseen } = asked;
   // A hold that was granted in doubt and never confirmed could not be relied on.
   if (granted !== undefined && promisedNs - granted.atNs < nsOf(1)) return;
   // A look after the end of the promise has to report the loss. A look before that finds the hold in doubt.
   if (lostNs === undefined && promisedNs > 0 && notHeldNs > promisedNs) {
     yield violation('L4', `${named(asked)} is over at ${inMs(notHeldNs)}, and its loss is never told`);
   }
-  if (lostNs === undefined || lostNs <= promisedNs + nsOf(bounds.lostSlackMs)) return;
-  if (isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
-  yield violation(
-    'L4',
-    `${named(asked)} is told its loss at ${inMs(lostNs)}, promised until ${inMs(promisedNs)}`,
-  );
+  if (lostNs === undefined || isLostUnseen === true || standing.stood(worker, promisedNs, lostNs)) return;
+  // An answer moves the deadline of a hold in doubt, too, and no promise shows that.
+  const dueNs = Math.max(promisedNs, openNs);
+  if (lostNs - standing.starvedNs(worker, dueNs, lostNs) <= dueNs + nsOf(bounds.lostSlackMs)) return;
+  const due = `${openNs > promisedNs ? 'open at' : 'promised until'} ${inMs(dueNs)}`;
+  yield violation('L4', `${named(asked)} is told its loss at ${inMs(lostNs)}, ${due}`);
 }
 
 /** A hold is relied on until its loss is reported, so it conflicts with a grant between its promise and the report. */
@@ -170,7 +171,8 @@ function* isToldBeforeOthersEnter(
   const beliefs = asks.flatMap((asked) => {
     const { worker, promisedNs, releasingNs = Infinity, lostNs = 0, evictedNs = Infinity } = asked;
     const couldTell = lostNs > promisedNs && !standing.stood(worker, promisedNs, lostNs);
-    return beliefsOf(asked, couldTell ? Math.min(lostNs, releasingNs, evictedNs) : endOf(asked));
+    const toldNs = lostNs - standing.starvedNs(worker, promisedNs, lostNs);
+    return beliefsOf(asked, couldTell ? Math.min(toldNs, releasingNs, evictedNs) : endOf(asked));
   });
   for (const { earlier, later } of conflictsIn(beliefs)) {
     const { of: lost } = earlier;

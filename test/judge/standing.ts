@@ -1,15 +1,21 @@
 import type { History } from '../faults/history.js';
-import { overlaps } from './overlap.js';
+import { overlapNs, overlaps } from './overlap.js';
 import type { Span } from './overlap.js';
 import { clockOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
 
-/** The times in which workers could not run: their processes were paused, blocked, or killed. */
+/** The times in which workers could not run: their processes were paused, blocked, or killed, or the machine was busy. */
 export class Standing {
   readonly #spans = new Map<number, Span[]>();
+  readonly #starved: readonly (readonly Span[])[];
   readonly #killed = new Set<number>();
 
   constructor(history: History, clock: RunClock = clockOf(history)) {
+    this.#starved = history.workers.map((lines) =>
+      lines.flatMap((line) =>
+        line.type === 'starved' ? [{ fromNs: clock.ns(line.sinceNs), untilNs: clock.ns(line.atNs) }] : [],
+      ),
+    );
     for (const line of history.run) {
       if (!('worker' in line)) continue;
       const ns = clock.ns(line.atNs);
@@ -26,6 +32,11 @@ export class Standing {
   /** Whether this worker could not run at some time between the two. */
   stood(worker: number, fromNs: number, untilNs: number): boolean {
     return overlaps(this.#spans.get(worker) ?? [], fromNs, untilNs);
+  }
+
+  /** How long the machine did not let this worker run between the two. */
+  starvedNs(worker: number, fromNs: number, untilNs: number): number {
+    return overlapNs(this.#starved[worker] ?? [], fromNs, untilNs);
   }
 
   #begin(worker: number, fromNs: number): void {

@@ -105,3 +105,34 @@ it('a hold in doubt at the end of the last promise that was seen is not over, be
   hold.releasing();
   hold.released(true);
 });
+
+it('the line of a loss says when a look last found the hold in doubt, with its deadline ahead', () => {
+  const lines: WorkerLine[] = [];
+  const controller = new AbortController();
+  let nowNs = 0n;
+  let [isHeld, why]: [boolean, string | undefined] = [true, undefined];
+  const handle = {
+    ...{ id: 'a', fencingToken: 7, signal: controller.signal },
+    get isHeld() {
+      return isHeld;
+    },
+    get remainingMs() {
+      return isHeld ? 100 : 0;
+    },
+    toJSON: () => ({ isHeld, why }),
+  };
+  const journal = { write: (line: WorkerLine) => void lines.push(line) } as unknown as Journal<WorkerLine>;
+  const time = { ...realTime, nowNs: () => nowNs };
+  const hold = new ObservedHold(handle as unknown as LockHandle, 1, { journal, time });
+  for (const lookNs of [100_000_000n, 200_000_000n]) {
+    nowNs = lookNs;
+    [isHeld, why] = [false, 'suspended'];
+    hold.look();
+  }
+  nowNs = 300_000_000n;
+  why = 'expired';
+  controller.abort(new LockLostError('a', 'expired'));
+  expect(lines.at(-1)).toMatchObject({ type: 'lost', openNs: '200000000' });
+  hold.releasing();
+  hold.released(false);
+});

@@ -30,6 +30,8 @@ export class ObservedHold {
   readonly #time: WorkerTime;
   readonly #stopLooking: () => void;
   #promisedNs = 0n;
+  /** When a look found the hold in doubt, and its deadline ahead. */
+  #openNs: bigint | undefined;
   /** The longest promise in the journal. */
   #writtenNs: bigint;
   #isOver = false;
@@ -83,14 +85,20 @@ export class ObservedHold {
     if (why === 'released') {
       this.#isParting = true;
       this.#journal.write({ type: 'term ends', ask });
-    } else this.#journal.write({ type: 'lost', ask, why, says: textOf(reason) });
+    } else {
+      const open = this.#openNs === undefined ? {} : { openNs: String(this.#openNs) };
+      this.#journal.write({ type: 'lost', ask, why, says: textOf(reason), ...open });
+    }
   }
 
   /** Whether the hold is still good. */
   look(): boolean {
+    const lookedNs = this.#time.nowNs();
     const { isHeld, signal } = this.handle;
     const promisedNs = this.#promisedNs;
     const untilNs = this.#untilNs();
+    const isInDoubt = !isHeld && this.#isInDoubt;
+    this.#openNs = isInDoubt ? lookedNs : undefined;
     if (isHeld && BigInt(untilNs) > this.#writtenNs + NEWS_NS) {
       this.#writtenNs = BigInt(untilNs);
       this.#journal.write({ type: 'promised', ask: this.#ask, untilNs });
@@ -98,7 +106,7 @@ export class ObservedHold {
     // A hold in doubt may be confirmed, also after the last promise that was seen: an answer may have moved its deadline
     // while a jump of the clock hid that. If it was in doubt at its grant already, nothing was promised yet.
     const isOverdue = promisedNs > 0n && this.#time.nowNs() >= promisedNs;
-    const isFinal = signal.aborted || (isOverdue && !this.#isInDoubt);
+    const isFinal = signal.aborted || (isOverdue && !isInDoubt);
     // A leader that gives up its term relies on it until its work has ended.
     if (!isHeld && isFinal && !this.#isOver && !this.#isParting && !this.#isReleasing) {
       this.#isOver = true;

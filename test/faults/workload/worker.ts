@@ -17,6 +17,7 @@ import type { Order, Report, WorkerTask } from './messages.js';
 import { ObservedHold } from './observed-hold.js';
 import { FencedSet, MemorySet, TransactedSet } from './sets.js';
 import type { StoredSet } from './sets.js';
+import { processorMs, watchStarvation } from './starvation.js';
 import { realTime } from './worker-time.js';
 
 /** How long an operation of the user's own may take. */
@@ -76,6 +77,7 @@ const sets = (name: string): Collection<StoredSet> =>
   bounded.db(task.database).collection(name, { writeConcern: { w: 'majority' } });
 const locks = new LockProvider(db, task.options);
 journal.write({ type: 'started', process: locks.processId, leaseMs });
+const stopWatching = watchStarvation(journal, { ...realTime, processorMs });
 
 const memory = new MemorySet(say);
 const random = randomFrom(task.seed);
@@ -165,5 +167,6 @@ await Promise.all(task.isSteady ? [holdSteadily()] : wanting.map((each) => each.
 await locks.close();
 await client.close();
 await bounded.close();
+stopWatching();
 journal.write({ type: 'ended', resources: await left() });
 stopListening();
