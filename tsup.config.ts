@@ -1,8 +1,7 @@
-import { copyFileSync } from 'node:fs';
-
 import { defineConfig } from 'tsup';
 
-import { BESIDE_LIBRARY, COMMAND_LINE, ENTRIES } from './scripts/entries.js';
+import { COMMAND_LINE, ENTRIES } from './scripts/entries.js';
+import { writeLicences } from './scripts/licences.js';
 
 export default defineConfig([
   // Only ES modules. scripts/build-commonjs.ts translates each of them: tsup would rewrite the classes of CommonJS files
@@ -18,12 +17,11 @@ export default defineConfig([
   },
   {
     ...COMMAND_LINE,
-    ...BESIDE_LIBRARY,
     outDir: 'dist/cli',
     clean: true,
+    metafile: true,
     onSuccess: () => {
-      // commander is inside, and its licence asks for this.
-      copyFileSync('node_modules/commander/LICENSE', 'dist/cli/commander.LICENSE');
+      writeLicences('dist/cli');
       return Promise.resolve();
     },
   },

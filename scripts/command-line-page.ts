@@ -8,9 +8,13 @@ import { defineProgram } from '../src/cli/program.js';
 
 const INTRODUCTION = `# The command line
 
-\`leasehold\` runs commands under locks, shows locks, and revokes holds. It comes with the package and needs the driver:
-\`npm install leasehold mongodb\`, then \`npx leasehold\`. \`leasehold help COMMAND\` prints the
+\`leasehold\` runs commands under locks, shows locks, and revokes holds. It comes with the package:
+\`npm install leasehold\`, then \`npx leasehold\`. \`leasehold help COMMAND\` prints the
 options of one command. This page is made from the definitions of the commands.
+
+The driver is inside, in the version 7 of the release, and does not depend on the driver of an application. Some servers
+and credentials need a package more: \`kerberos\`, \`@aws-sdk/credential-providers\`, \`gcp-metadata\`, \`socks\`, \`snappy\`,
+\`@mongodb-js/zstd\`. Install it beside \`leasehold\`, in the version that the driver 7 asks for.
 
 \`\`\`sh
 export MONGODB_URI='mongodb://db1,db2,db3/app?replicaSet=rs0'
@@ -111,10 +115,11 @@ every 30 s, with \`--hold-at-least 15s\` and clocks up to 1.35 s apart. All ten 
 ran once: none twice, none not at all. 90 of 100 attempts were refused, none was without an answer. This repeats it:
 \`npx vitest run --mode long test/behaviour/command-line/fleet.test.ts -t crontab\`.
 
-**Most of a start is loading the driver.** With Node.js 22 or newer, set \`NODE_COMPILE_CACHE\` to a folder into which nobody
-else can write: Node.js keeps the compiled code there, and a \`leasehold run\` then took 380 ms instead of 430 (medians of 11
-with Node.js 24.21, 2026-11-29). Node.js 20 reads the file of \`NODE_EXTRA_CA_CERTS\` at every start. That took 0.1 s for the
-certificates of a whole system; leave the variable out if the server does not need it.
+**A start takes about 0.2 s**, most of it to load the driver: see [performance](performance.md#the-start-of-the-command-line).
+With Node.js 22 or newer, set \`NODE_COMPILE_CACHE\` to a folder into which nobody else can write: Node.js keeps the compiled
+code there, and a \`leasehold run\` then took 222 ms instead of 248 (medians of 11 with Node.js 24.21, 2026-11-29). Node.js 20
+reads the file of \`NODE_EXTRA_CA_CERTS\` at every start. That took 0.1 s for the certificates of a whole system; leave the
+variable out if the server does not need it.
 
 cron sets few variables and a short \`PATH\`: set \`MONGODB_URI\` in the crontab, and write whole paths. A
 [scheduled job](scheduled-jobs.md) claims each instant in the store instead. It needs no such bound, and it reports the

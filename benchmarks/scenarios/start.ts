@@ -1,7 +1,7 @@
 // How long a command of leasehold takes from its start to the first command that it sends to the server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { build } from 'tsup';
@@ -11,14 +11,14 @@ import type { FaultProxy } from '../../lab/cluster/fault-proxy.js';
 import { localEnvironment } from '../../lab/processes/local-environment.js';
 import { cacheFolder, ROOT } from '../../lab/processes/program.js';
 import { median } from '../../lab/statistics.js';
-import { BESIDE_LIBRARY, COMMAND_LINE, ENTRIES } from '../../scripts/entries.js';
+import { COMMAND_LINE } from '../../scripts/entries.js';
 import { processorMsBetween, threadTimesOf } from '../processor-time.js';
 import { defineScenario } from '../scenario.js';
 
 const WARM_UP_ROUNDS = 3;
 
 /** How many times the floor a command may take. */
-const BOUND = 1.6;
+const BOUND = 1.2;
 
 /** What is asked of a usual machine. How fast a machine is shows the bare start of Node.js. */
 const WANTED_MS = 300;
@@ -109,15 +109,12 @@ async function startInTurn(
   return starts;
 }
 
-/** Builds the command line beside the library, as they are in the package. Returns the path of the program. */
+/** Builds the command line as it is in the package. Returns the path of the program. */
 async function buildPackage(folder: string): Promise<string> {
-  const dist = join(folder, 'dist');
-  await mkdir(dist);
+  const outDir = join(folder, 'dist', 'cli');
   await copyFile(join(ROOT, 'package.json'), join(folder, 'package.json'));
-  const common = { config: false, dts: false, silent: true, format: 'esm', target: 'node20' } as const;
-  await build({ ...common, entry: { ...ENTRIES }, outDir: dist });
-  await build({ ...COMMAND_LINE, ...BESIDE_LIBRARY, ...common, outDir: join(dist, 'cli') });
-  return join(dist, 'cli', 'main.js');
+  await build({ ...COMMAND_LINE, config: false, dts: false, silent: true, outDir });
+  return join(outDir, 'main.js');
 }
 
 /** Starts Node.js with these arguments, and measures until the proxy gets the first command. */

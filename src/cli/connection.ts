@@ -1,8 +1,7 @@
-import { createRequire } from 'node:module';
+import { MongoClient } from 'mongodb';
+import type { Db } from 'mongodb';
 
-import type { Db, MongoClient } from 'mongodb';
-
-import type { LockProvider } from '../index.js';
+import { LockProvider } from '../index.js';
 import { connectionFailure, hostsIn } from './connection-failure.js';
 import { Ending } from './ending.js';
 import { CommandFailure, EXIT, isOfArgument } from './exit-codes.js';
@@ -75,7 +74,6 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
       'no server is named: give --uri, or set LEASEHOLD_URI or MONGODB_URI',
     );
   }
-  const { MongoClient: Client } = loadDriver();
   const boundMs = Math.min(CONNECT_MS, Math.max(LEAST_CONNECT_MS, how.timeoutMs ?? CONNECT_MS));
   const client = made(uri, () => {
     const times = {
@@ -83,7 +81,7 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
       connectTimeoutMS: CONNECT_MS,
       socketTimeoutMS: SOCKET_MS,
     };
-    return new Client(uri, times);
+    return new MongoClient(uri, times);
   });
   try {
     const name = databaseName(options.db, uri);
@@ -91,9 +89,7 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
     const { collection: collectionName } = options;
     const connected = connectWithin(client, boundMs + GRACE_MS, how.interruption?.signal);
     connected.catch(() => undefined);
-    // The library is loaded while the first message is on its way.
-    const { LockProvider: Provider } = await import('../index.js');
-    const locks = checked(() => new Provider(db, { collectionName, label: how.label }));
+    const locks = checked(() => new LockProvider(db, { collectionName, label: how.label }));
     const trouble = new StoreTrouble(locks, how.saysTrouble === false ? undefined : output);
     locks.on('released', ({ confirmed }) => {
       ending.released(confirmed);
@@ -101,7 +97,7 @@ export async function openSession(options: CommonOptions, how: SessionOptions): 
     await connected;
     const parts = { client, locks, trouble, ending };
     return {
-      ...{ ...parts, db, collectionName, output, clientOf: clientsOfMembers(Client, uri, client) },
+      ...{ ...parts, db, collectionName, output, clientOf: clientsOfMembers(uri, client) },
       [Symbol.asyncDispose]: async () => {
         await close(parts);
       },
@@ -134,10 +130,10 @@ async function close({
   ending[Symbol.dispose]();
 }
 
-function clientsOfMembers(Client: typeof MongoClient, uri: string, client: MongoClient): Session['clientOf'] {
+function clientsOfMembers(uri: string, client: MongoClient): Session['clientOf'] {
   const { credentials, tls } = client.options;
   return (host, ms) =>
-    new Client(uriOf(uri, host), {
+    new MongoClient(uriOf(uri, host), {
       serverSelectionTimeoutMS: ms,
       connectTimeoutMS: ms,
       socketTimeoutMS: ms,
@@ -174,22 +170,6 @@ export const uriOf = (uri: string, host: string): string =>
       (_, credentials: string) => `mongodb://${credentials}${host}`,
     )
     .replace(/\?[^?]*$/, (query) => query.replace(/(?<=[?&])srv(?:MaxHosts|ServiceName)=[^&]*&?/gi, ''));
-
-/** Loads the driver by `require`: for `import`, Node.js would also read through its files in search of their exports. */
-function loadDriver(): typeof import('mongodb') {
-  const require = createRequire(import.meta.url);
-  try {
-    return require('mongodb') as typeof import('mongodb');
-  } catch (cause) {
-    // The driver may also lack a package of its own.
-    if (!(cause instanceof Error && cause.message.startsWith("Cannot find module 'mongodb'"))) throw cause;
-    throw new CommandFailure(
-      EXIT.configuration,
-      'the driver of MongoDB is missing; install it beside leasehold: npm install mongodb',
-      { cause },
-    );
-  }
-}
 
 const FORBIDDEN_IN_DATABASE = /[\0/\\. "$]|^.{64}/su;
 

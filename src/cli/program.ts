@@ -1,6 +1,6 @@
 // The definitions of all commands. The parser, the help, the completion and the page docs/command-line.md follow from
-// them. The code of a command is loaded only when the command is called, so that no command waits for the code of the
-// others.
+// them. The code of the commands, the library and the driver are loaded only when a command is called, so that the help
+// does not wait for them.
 
 import { Argument, Command } from 'commander';
 
@@ -39,6 +39,9 @@ export interface Host {
   /** Says what is wrong with the arguments. */
   readonly complain: (message: string) => void;
 }
+
+/** All in one file: to load one file of each command takes Node.js longer than to load all commands at once. */
+const commands = (): Promise<typeof import('./commands.js')> => import('./commands.js');
 
 /** The largest limit of a semaphore. */
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -138,7 +141,7 @@ function defineRun(program: Command, { command: given, act }: Host): void {
         else refuseMorePermits(options.permits, options.limit);
         if (options.command === undefined && given === undefined)
           refuseWithout(self, 'holdAtLeast', 'a command');
-        return (await import('./run.js')).run(name, options, given);
+        return (await commands()).run(name, options, given);
       });
     });
   excludeEachOther(run, 'shared', 'exclusive', 'limit');
@@ -166,7 +169,7 @@ function defineElect(program: Command, { command: given, act }: Host): void {
     )
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<ElectOptions>();
-      await act(async () => (await import('./elect.js')).elect(name, options, given));
+      await act(async () => (await commands()).elect(name, options, given));
     });
   excludeEachOther(elect, 'value', 'observe');
 }
@@ -180,7 +183,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .addHelpText('after', examples('ls', 'ls invoice: --held', 'ls --json'))
     .action(async (prefix: string | undefined, _: object, self: Command) => {
       const options = self.optsWithGlobals<LsOptions>();
-      await act(async () => (await import('./ls.js')).ls(prefix, options));
+      await act(async () => (await commands()).ls(prefix, options));
     });
   program
     .command('show')
@@ -189,7 +192,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .addHelpText('after', examples('show deploy', 'show deploy --json'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
-      await act(async () => (await import('./show.js')).show(name, options));
+      await act(async () => (await commands()).show(name, options));
     });
   program
     .command('top')
@@ -199,7 +202,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .addHelpText('after', examples('top', 'top invoice: --every 5s'))
     .action(async (prefix: string | undefined, _: object, self: Command) => {
       const options = self.optsWithGlobals<TopOptions>();
-      await act(async () => (await import('./top.js')).top(prefix, options));
+      await act(async () => (await commands()).top(prefix, options));
     });
   program
     .command('watch')
@@ -208,7 +211,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .addHelpText('after', examples('watch deploy', 'watch deploy --json'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
-      await act(async () => (await import('./watch.js')).watch(name, options));
+      await act(async () => (await commands()).watch(name, options));
     });
   program
     .command('wait')
@@ -220,7 +223,7 @@ function defineLooks(program: Command, { act }: Host): void {
     .addHelpText('after', examples('wait deploy -w 10m'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<WaitOptions>();
-      await act(async () => (await import('./wait.js')).wait(name, options));
+      await act(async () => (await commands()).wait(name, options));
     });
 }
 
@@ -235,7 +238,7 @@ function defineChanges(program: Command, { act }: Host): void {
     .addHelpText('after', examples('revoke deploy --why "stuck since noon"', 'revoke deploy --force'))
     .action(async (name: string, _: object, self: Command) => {
       const options = self.optsWithGlobals<RevokeCommandOptions>();
-      await act(async () => (await import('./revoke.js')).revoke(name, options));
+      await act(async () => (await commands()).revoke(name, options));
     });
   program
     .command('resize')
@@ -245,7 +248,7 @@ function defineChanges(program: Command, { act }: Host): void {
     .addHelpText('after', examples('resize imports 5'))
     .action(async (name: string, limit: number, _: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
-      await act(async () => (await import('./resize.js')).resize(name, limit, options));
+      await act(async () => (await commands()).resize(name, limit, options));
     });
 }
 
@@ -268,7 +271,7 @@ function defineDashboard(program: Command, { act }: Host): void {
     .addHelpText('after', examples('dashboard --open', 'dashboard --port 8080 --allow-revoke'))
     .action(async (_: object, self: Command) => {
       const options = self.optsWithGlobals<DashboardCommandOptions>();
-      await act(async () => (await import('./dashboard.js')).dashboard(options));
+      await act(async () => (await commands()).dashboard(options));
     });
 }
 
@@ -279,7 +282,7 @@ function defineSetup(program: Command, { act }: Host): void {
     .addHelpText('after', examples('doctor', 'doctor --json'))
     .action(async (_: object, self: Command) => {
       const options = self.optsWithGlobals<CommonOptions>();
-      await act(async () => (await import('./doctor.js')).doctor(options));
+      await act(async () => (await commands()).doctor(options));
     });
   program
     .command('completion')

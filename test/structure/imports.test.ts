@@ -66,8 +66,7 @@ const EVERYWHERE: readonly string[] = [
 ];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
 /**
- * The command line is a program: it makes the client itself, and requires the driver from where it is. The build puts
- * commander into it.
+ * The command line is a program: it makes the client itself. The build puts the driver and commander into it.
  */
 const OF_COMMAND_LINE: readonly string[] = ['commander', 'mongodb', 'import.meta.url'];
 /** The entry for OpenTelemetry works with the application's own copy of its API. */
