@@ -9,9 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cacheFolder } from '../../../lab/processes/program.js';
 import { COMMAND_LINE } from '../../../scripts/entries.js';
 
-interface DriverInside {
-  readonly MongoClient: typeof MongoClient;
-}
+type DriverInside = typeof import('./driver-inside.js');
 
 let folder: Awaited<ReturnType<typeof cacheFolder>> | undefined;
 let inside: DriverInside | undefined;
@@ -37,7 +35,7 @@ function readBy(Client: typeof MongoClient, uri: string): unknown {
       if (key === 'metadata' || key === 'mongoLogger') return undefined;
       return typeof value === 'function' ? 'a function' : value;
     });
-    return { hosts: options.hosts.map(String), srvHost: options.srvHost, options: JSON.parse(plain) };
+    return { hosts: options.hosts.map(String), srvHost: options.srvHost, options: JSON.parse(plain) as unknown };
   } catch (error) {
     return String(error);
   }
