@@ -8,8 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { cacheFolder } from '../../../lab/processes/program.js';
 import { COMMAND_LINE } from '../../../scripts/entries.js';
+import type { MongoClient as ClientInside } from './driver-inside.js';
 
-type DriverInside = typeof import('./driver-inside.js');
+interface DriverInside {
+  readonly MongoClient: typeof ClientInside;
+}
 
 let folder: Awaited<ReturnType<typeof cacheFolder>> | undefined;
 let inside: DriverInside | undefined;
@@ -35,7 +38,11 @@ function readBy(Client: typeof MongoClient, uri: string): unknown {
       if (key === 'metadata' || key === 'mongoLogger') return undefined;
       return typeof value === 'function' ? 'a function' : value;
     });
-    return { hosts: options.hosts.map(String), srvHost: options.srvHost, options: JSON.parse(plain) as unknown };
+    return {
+      hosts: options.hosts.map(String),
+      srvHost: options.srvHost,
+      options: JSON.parse(plain) as unknown,
+    };
   } catch (error) {
     return String(error);
   }
