@@ -46,7 +46,7 @@ describe('a candidate', () => {
   });
 
   it('has its whole lease even if its event loop is blocked: no other candidate leads before it expires', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders({ leaseMs: 3_000 });
     const a = one.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = other.locks.createLeaderElection('e', { candidateId: 'b' });
     await a.start();
