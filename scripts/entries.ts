@@ -27,11 +27,12 @@ export const COMMAND_LINE: Options = {
   target: 'node20',
   tsconfig: 'tsconfig.build.json',
   noExternal: [/./],
-  external: LOADED_BY_DRIVER,
   banner: {
     js: "import { createRequire as leaseholdRequire } from 'node:module'; const require = leaseholdRequire(import.meta.url);",
   },
   esbuildOptions: (options) => {
+    // Here and not as an option of tsup, of which `noExternal` leaves nothing.
+    options.external = [...(options.external ?? []), ...LOADED_BY_DRIVER];
     // The driver parses connection strings by an implementation of the URL standard in JavaScript, which takes 40 ms to
     // load. That of Node.js follows the same standard.
     options.alias = { 'whatwg-url': 'node:url' };

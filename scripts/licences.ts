@@ -11,16 +11,17 @@ const packagesOf = (files: readonly string[]): readonly string[] =>
     ...new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? [])),
   ].toSorted();
 
-/** Name, version, and the text that the licence asks to be kept beside the code. */
+/** Name, version, and the texts that the licence asks to be kept beside the code. */
 function licenceOf(folder: string): string {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
     readonly name: string;
     readonly version: string;
     readonly license: string;
   };
-  const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-  if (file === undefined) throw new Error(`${name} ${version} has no licence in ${folder}`);
-  return `${name} ${version}, ${license}\n\n${readFileSync(join(folder, file), 'utf8').trim()}\n`;
+  const files = readdirSync(folder).filter((each) => /^(licen[cs]e|notice)/i.test(each));
+  if (files.length === 0) throw new Error(`${name} ${version} has no licence in ${folder}`);
+  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').trim());
+  return `${[`${name} ${version}, ${license}`, ...texts].join('\n\n')}\n`;
 }
 
 /** Writes the licences of all packages that the build has put into its result, and removes the build's list of files. */

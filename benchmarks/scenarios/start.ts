@@ -26,7 +26,7 @@ const WANTED_MS = 300;
 /** Commands by which the driver learns of the server. They do nothing for the program. */
 const HANDSHAKES: readonly string[] = ['hello', 'isMaster', 'ismaster'];
 
-/** The least that a program needs to send a command: it loads the driver as `leasehold` does, connects, and reads. */
+/** The least that a program needs to send a command: it loads the driver as applications do, connects, and reads. */
 const FLOOR = `
   const { MongoClient } = require('mongodb');
   const client = new MongoClient(process.argv[2]);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Folder `cli`: the command line. It uses locks through the public API of the library. Each command begins in a file of
-// its own name, which `program.ts` loads when the command is called.
+// its own name. `program.ts` loads them all by `commands.ts` when one is called.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
 import type { History, Interventions, LeaseTokens, Mode, Seat, WorkerLine } from '../faults/history.js';
-import { clockOf } from './run-clock.js';
+import { clockOf, nsOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
 
 /** A mode that is believed from then on, and the token that came with it. */
@@ -29,7 +29,7 @@ export interface Ask {
   /** Whether the worker waits for a change of mode, or for the answer to an add. */
   isBusy: boolean;
   lostNs?: number;
-  /** When the lost hold was last seen in doubt, with its deadline ahead: later than the last promise that was seen. */
+  /** When the lost hold was last seen in doubt, with its deadline ahead; at most two leases after its last promise. */
   openNs?: number;
   lostWhy?: string;
   lostSays?: string;
@@ -53,6 +53,7 @@ export interface Ask {
 export function asksOf(history: History, clock: RunClock = clockOf(history)): readonly Ask[] {
   return history.workers.flatMap((lines, worker) => {
     const asks = new Map<number, Ask>();
+    const leaseMs = lines.find((line) => line.type === 'started')?.leaseMs ?? 0;
     for (const line of lines) {
       if (line.type === 'asked') {
         const { ask, lock, seat, timeoutMs, isOneOfSeveral = false } = line;
@@ -66,7 +67,7 @@ export function asksOf(history: History, clock: RunClock = clockOf(history)): re
       } else if ('ask' in line) {
         const asked = asks.get(line.ask);
         if (asked === undefined) throw new Error(`worker ${worker} never asked for ${line.ask}`);
-        record(asked, line, clock);
+        record(asked, line, clock, leaseMs);
       }
     }
     const { interventions } = history;
@@ -98,7 +99,7 @@ const isLeaseOf = ({ lock, granted }: Ask, lease: LeaseTokens): boolean =>
   lease.firstToken <= granted.token &&
   granted.token <= lease.lastToken;
 
-function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
+function record(asked: Ask, line: WorkerLine, clock: RunClock, leaseMs: number): void {
   const atNs = clock.ns(line.atNs);
   if (line.type === 'promised' && isOver(asked)) asked.revivedNs ??= atNs;
   if ('untilNs' in line) asked.promisedNs = Math.max(asked.promisedNs, clock.ns(line.untilNs));
@@ -111,7 +112,10 @@ function record(asked: Ask, line: WorkerLine, clock: RunClock): void {
   if (line.type === 'not held') asked.notHeldNs ??= atNs;
   if (line.type === 'lost') {
     asked.lostNs ??= atNs;
-    if (line.openNs !== undefined) asked.openNs ??= clock.ns(line.openNs);
+    if (line.openNs !== undefined) {
+      // A doubt that lasted longer would be a fault of the library, and excuses nothing.
+      asked.openNs ??= Math.min(clock.ns(line.openNs), asked.promisedNs + nsOf(2 * leaseMs));
+    }
     asked.lostWhy ??= line.why;
     asked.lostSays ??= line.says ?? '';
     asked.isLostUnseen ??= asked.isBusy;

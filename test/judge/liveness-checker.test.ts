@@ -17,12 +17,13 @@ import {
 } from './written-history.js';
 import type { Lines } from './written-history.js';
 
+const LEASE_MS = 30;
 const bounds = { boundMs: 1_000, slackMs: 100, lostSlackMs: 50 };
 
 type Run = NonNullable<Parameters<typeof history>[1]>;
 
 const found = (workers: readonly Lines[], run: Run = []): readonly string[] =>
-  checkLiveness(history(workers, run), bounds).map(({ invariant, what }) => `${invariant} ${what}`);
+  checkLiveness(history(workers, run, LEASE_MS), bounds).map(({ invariant, what }) => `${invariant} ${what}`);
 
 const notGranted = (atMs: number, ask: number, code = 'ACQUIRE_TIMEOUT'): Lines => [
   [atMs, { type: 'not granted', ask, code, isKnown: code !== 'STORE_UNAVAILABLE' }],
@@ -106,7 +107,7 @@ describe('the liveness checker', () => {
     ],
     [
       'with a late report of a loss, because the machine gave its worker no time',
-      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 840), ...lost(880, 1)], held(MUTEX, 2, 131, 140)],
+      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 840), ...lost(880, 1)], held(MUTEX, 2, 95, 99)],
     ],
     [
       'with the loss of a hold in doubt that had its deadline ahead after the end of its last promise',
@@ -215,9 +216,9 @@ describe('the liveness checker', () => {
       [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 850), ...lost(901, 1)]],
     ],
     [
-      'a loss that is reported after the next grant, and not for want of time',
-      /^L4 .*after .*worker 1/,
-      [[asked(1, 1), granted(2, 1, 1, 90), starved(80, 110), ...lost(130, 1)], held(MUTEX, 2, 105, 140)],
+      'a late report of a loss, although it was in doubt for long',
+      /^L4 .*told its loss at 211.0 ms, open at 100/,
+      [[asked(1, 1), granted(2, 1, 1, 40), ...lost(211, 1, { openNs: at(200) })]],
     ],
     [
       'a late report of a loss in doubt',
@@ -307,4 +308,14 @@ it('the end of a timed request may be as late as its own time allows', () => {
   expect(checkLiveness(history([lines]), { ...bounds, slackMs }).map(({ what }) => what)).toEqual([
     expect.stringMatching(/ask 1 with 200 ms .* too late/),
   ]);
+});
+
+it('the liveness checker finds a loss that is reported after the next grant, if its worker ran for long before the grant', () => {
+  const lines = [asked(1, 1), granted(2, 1, 1, 90), starved(80, 600), ...lost(1_080, 1)];
+  const foundFor = (grantedMs: number): readonly string[] =>
+    checkLiveness(history([lines, held(MUTEX, 2, grantedMs, 1_100)]), { ...bounds, lostSlackMs: 1_000 }).map(
+      ({ invariant, what }) => `${invariant} ${what}`,
+    );
+  expect(foundFor(900)).toEqual([expect.stringMatching(/^L4 .*told its loss at 1080.* after .*worker 1/)]);
+  expect(foundFor(650)).toEqual([]);
 });

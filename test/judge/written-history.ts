@@ -21,9 +21,13 @@ export const at = (ms: number): string => String(BOOTED_NS + BigInt(Math.round(m
 const stamped = <L>(lines: readonly At<L>[]): readonly L[] =>
   lines.map(([ms, line]) => ({ ...line, atNs: at(ms) }) as L);
 
-export const history = (workers: readonly Lines[], run: readonly At<RunLine>[] = []): History => ({
+export const history = (
+  workers: readonly Lines[],
+  run: readonly At<RunLine>[] = [],
+  leaseMs = 1,
+): History => ({
   workers: workers.map((lines) =>
-    stamped<WorkerLine>([[0, { type: 'started', process: 'p', leaseMs: 1 }], ...lines]),
+    stamped<WorkerLine>([[0, { type: 'started', process: 'p', leaseMs }], ...lines]),
   ),
   run: stamped<RunLine>(run),
 });

@@ -77,7 +77,6 @@ const sets = (name: string): Collection<StoredSet> =>
   bounded.db(task.database).collection(name, { writeConcern: { w: 'majority' } });
 const locks = new LockProvider(db, task.options);
 journal.write({ type: 'started', process: locks.processId, leaseMs });
-const stopWatching = watchStarvation(journal, { ...realTime, processorMs });
 
 const memory = new MemorySet(say);
 const random = randomFrom(task.seed);
@@ -122,6 +121,7 @@ const stopListening = onOrders((order: Order) => {
 });
 
 const openBefore = resources();
+const stopWatching = watchStarvation(journal, { ...realTime, processorMs });
 
 /** What is open that was not at first; sockets that are being closed get a while for it. */
 async function left(): Promise<Record<string, number>> {
