@@ -12,9 +12,10 @@ const INTRODUCTION = `# The command line
 \`npm install leasehold\`, then \`npx leasehold\`. \`leasehold help COMMAND\` prints the
 options of one command. This page is made from the definitions of the commands.
 
-The driver is inside, in the version 7 of the release, and does not depend on the driver of an application. Some servers
-and credentials need a package more: \`kerberos\`, \`@aws-sdk/credential-providers\`, \`gcp-metadata\`, \`socks\`, \`snappy\`,
-\`@mongodb-js/zstd\`. Install it beside \`leasehold\`, in the version that the driver 7 asks for.
+A driver of version 7 is inside, and the driver of an application does not matter. Some servers and credentials need a
+package more: \`kerberos\`, \`@aws-sdk/credential-providers\`, \`gcp-metadata\`, \`socks\`, \`snappy\`, \`@mongodb-js/zstd\`.
+Install it beside \`leasehold\`, in the version that the driver 7 asks for. If the application needs another version of it,
+install the command line in a folder of its own.
 
 \`\`\`sh
 export MONGODB_URI='mongodb://db1,db2,db3/app?replicaSet=rs0'
@@ -22,8 +23,8 @@ leasehold run nightly-report -n -- ./report.sh
 \`\`\`
 
 Data goes to stdout, messages go to stderr. With \`--json\`, each row is one object on one line: a \`LockSnapshot\`
-(\`ls\`, \`show\`, \`top\`, \`watch\`, \`resize\`), a \`RevokeResult\` (\`revoke\`), a \`LeaderInfo\` (\`elect --observe\`), or
-\`{ check, status, detail, advice }\` (\`doctor\`). Control characters, escape sequences and invisible characters of names and
+(\`ls\`, \`show\`, \`top\`, \`watch\`, \`resize\`), a \`RevokeResult\` (\`revoke\`), a \`LeaderInfo\` (\`elect --observe\`; \`{ candidateId: null }\` if nobody leads),
+\`{ token }\` (\`run\`, \`elect\`), \`{ url }\` (\`dashboard\`), or \`{ check, status, detail, advice }\` (\`doctor\`). Control characters, escape sequences and invisible characters of names and
 labels are shown escaped, because any process that may write to the collection chooses them. The password of the URI is
 never printed. On the command line it is in the list of processes, so set \`MONGODB_URI\` instead.
 
@@ -127,8 +128,8 @@ instants that it has missed.
 
 ## Servers that do not answer
 
-A server that does not answer is exit code 69 within 20 seconds, also if it accepts connections. Only the wait behind a
-holder has no bound. With \`-w\` it is 69 when the time is up, but each command gives a server at least one second for the
+A server that does not answer is exit code 69 within 20 seconds, also if it accepts connections. \`dashboard\` serves its
+page only after a first answer. Only the wait behind a holder has no bound. With \`-w\` it is 69 when the time is up, but each command gives a server at least one second for the
 connection, and then at least one second for the first answer. If the time is up while the lock is busy, the code is 75. If the store answered first and
 was silent at the end, the code is 69. After their first answer, \`watch\` and \`wait\` report an outage once and wait it
 out, and \`top\` on a terminal shows it and goes on.
@@ -145,24 +146,24 @@ What the server has not answered may have been given back or not; it ends when i
 
 ## What doctor checks
 
-\`doctor\` prints one finding for each check: \`ok\`, \`warn\` or \`fail\`, and what to do. One \`fail\` makes the exit code 1. A
+\`doctor\` prints one finding for each check: \`ok\`, \`warn\` or \`fail\`, and then why it matters and what to do. One \`fail\` makes the exit code 1. A
 check that gets no answer within 5 seconds is a \`fail\`. If the server then answers nothing at all, the checks that need it
 are not run, which is a \`warn\` with the reason. The last check begins within 30 seconds. If the first check gets no answer,
 \`doctor\` ends with 69.
 
 | check | what it looks at |
 | --- | --- |
-| server | the version of the server |
-| driver | the version of the driver |
-| replica set | whether the server is a replica set, and at least how many members have data; hidden ones are not counted |
+| server | the version of the server; below 5.0 is a \`fail\` |
+| driver | the version of the driver that is inside; that of an application is not looked at |
+| replica set | whether the server is a replica set, and at least how many members have data; hidden ones are not counted. A standalone server is a \`fail\`, fewer than three members are a \`warn\` |
 | change streams | whether a change stream opens, so that waiters need not poll |
 | privileges | which privileges the user lacks |
 | index | whether the index is there that purges unused locks; without the privilege listIndexes, not looked at |
 | documents | how many lock documents are corrupt, and the names of some; see [operations](operations.md#a-corrupt-document) |
-| pool | whether the pool has room for change streams |
-| clocks | the clocks of the members against each other and against this machine |
-| round trip | the time to the primary and back |
-| majority write | the time for acquiring and releasing a lock, \`leasehold:doctor\` or the next free one up to \`leasehold:doctor:8\` |
+| pool | whether the pool has room for change streams: fewer than 3 connections are a \`warn\`, and with 3 a dashboard polls |
+| clocks | the clocks of the members against each other and against this machine: members 1 s apart are a \`fail\` and 0.5 s a \`warn\`, 1 s from this machine is a \`warn\` |
+| round trip | the time to the primary and back; from 200 ms on, a \`warn\` |
+| majority write | the time for acquiring and releasing a lock, \`leasehold:doctor\` or the next free one up to \`leasehold:doctor:8\`; from 400 ms on, a \`warn\` |
 | streams open | how many change streams are open on the collection; without the privilege inprog, not counted |
 | kept seats | how many seats are taken, and how many of them processes keep between their callers |
 

@@ -164,8 +164,10 @@ export class Observation {
   ): void {
     const observed = this.#holds.get(hold);
     const granted = this.#granted.get(hold);
-    this.#granted.delete(hold);
-    if (granted !== undefined) this.#tell((observer) => observer.holdMissed?.(granted, why));
+    if (granted !== undefined) {
+      this.#granted.delete(hold);
+      this.#tell((observer) => observer.holdMissed?.(granted, why));
+    }
     if (observed === undefined && !this.isOn) return;
     const { event, heldMs } = hold;
     if (observed !== undefined) {

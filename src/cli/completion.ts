@@ -81,7 +81,7 @@ function zshScript(program: Command): string {
     .filter((command) => firstWordsOf(command).length > 0)
     .map((command) => `    ${command.name()}) compadd -- ${firstWordsOf(command).join(' ')} ;;`);
   return `#compdef leasehold
-# Completion for zsh: save this as _leasehold in a folder of $fpath.
+# Completion for zsh: eval "$(leasehold completion zsh)" after compinit, or save this as _leasehold in a folder of $fpath.
 _leasehold() {
   local -a commands options common
   local command="" each
@@ -107,7 +107,12 @@ ${cases.join('\n')}
   options+=($common)
   _describe -o option options
 }
-_leasehold "$@"
+# From a folder of $fpath, the first completion loads this file as the function, and calls it.
+if [[ "\${funcstack[1]}" == _leasehold ]]; then
+  _leasehold "$@"
+else
+  compdef _leasehold leasehold
+fi
 `;
 }
 

@@ -3,8 +3,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { dashboard as makeHandler } from '../dashboard/index.js';
 import { isLocalHost, openInBrowser } from './browsing.js';
 import { openSession } from './connection.js';
-import type { CommonOptions } from './connection.js';
-import { CommandFailure, EXIT } from './exit-codes.js';
+import type { CommonOptions, Session } from './connection.js';
+import { CommandFailure, EXIT, exitCodeOf } from './exit-codes.js';
 import { Interrupted, Interruption } from './interruption.js';
 import { orAborted } from './or-aborted.js';
 import { startWebServer } from './web-server.js';
@@ -19,12 +19,16 @@ export interface DashboardCommandOptions extends CommonOptions {
 
 const TOKEN_BYTES = 24;
 
-/** Serves the dashboard until a signal comes. Prints the URL of the page; the token is a part of the URL. */
+/**
+ * Serves the dashboard until a signal comes, once the store has answered. Prints the URL of the page; the token is a part
+ * of the URL.
+ */
 export async function dashboard(options: DashboardCommandOptions): Promise<number> {
   using interruption = new Interruption();
   const { signal } = interruption;
   await using session = await openSession(options, { label: 'leasehold dashboard', interruption });
   const { locks, output } = session;
+  await firstRead(session, signal);
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const asked = new AbortController();
   const handler = makeHandler(locks, { basePath: `/${token}`, allowRevoke: options.allowRevoke });
@@ -49,6 +53,18 @@ export async function dashboard(options: DashboardCommandOptions): Promise<numbe
     if (reason instanceof Interrupted && ['SIGINT', 'SIGTERM'].includes(reason.signalName)) return EXIT.ok;
     throw reason;
   });
+}
+
+/**
+ * Reads the first locks. A store that does not answer ends the command, as it ends other commands. After any other failure,
+ * such as a missing privilege, the page is served and shows that it is unavailable.
+ */
+async function firstRead({ locks }: Session, signal: AbortSignal): Promise<void> {
+  try {
+    await orAborted(locks.list().next(), signal);
+  } catch (error) {
+    if (signal.aborted || exitCodeOf(error) === EXIT.unavailable) throw error;
+  }
 }
 
 async function listen({ host, port }: DashboardCommandOptions, handler: WebHandler): Promise<WebServer> {

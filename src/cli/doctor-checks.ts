@@ -1,10 +1,10 @@
 // What `doctor` asks the server and the driver. The checks of times are in doctor-times.ts.
 
-import { readFileSync } from 'node:fs';
-
 import type { Document } from 'mongodb';
+import driver from 'mongodb/package.json' with { type: 'json' };
 
 import { textOf } from '../error-text.js';
+import { LEAST_POOL_TO_OBSERVE, LEAST_POOL_TO_OVERSEE } from '../options/pool-settings.js';
 import type { Session } from './connection.js';
 import { fail, ok, warn } from './finding.js';
 import type { Finding } from './finding.js';
@@ -34,14 +34,9 @@ export async function checkServer({ db }: Session): Promise<Finding> {
   );
 }
 
-export function checkDriver(): Finding {
-  const manifest = new URL('../package.json', import.meta.resolve('mongodb'));
-  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version: string };
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isSupported = major === 7 || (major === 6 && minor >= 10);
-  if (isSupported) return ok(`mongodb ${version}`);
-  return fail(`mongodb ${version} is not supported`, 'Install a driver from 6.10 on, and below 8.');
-}
+/** The build puts the driver into the command line, and this version with it. */
+export const checkDriver = (): Finding =>
+  ok(`mongodb ${driver.version}, inside the command line; an application has its own`);
 
 /** The parts of the answer to `hello` that the checks read. */
 export interface Hello {
@@ -168,22 +163,26 @@ export async function checkIndex({ db, collectionName }: Session): Promise<Findi
   }
   return warn(
     'the index that purges unused locks is missing: unused documents stay',
-    'Grant createIndex on the collection; the next grant then creates the index.',
+    'Grant createIndex on the collection; a new process then creates the index after its first grant.',
   );
 }
 
 /**
  * A pool of 1 connection has no room for a change stream beside other commands. A pool of 2 connections has room only
- * for the change stream that wakes waiters, and observers of elections need a second one.
+ * for the change stream that wakes waiters. Observers of elections need a second one, and a dashboard needs a third.
  */
 export function checkPool({ client }: Session): Finding {
   const { maxPoolSize } = client.options;
-  const size =
-    maxPoolSize === 0 ? 'without a bound' : `of ${counted(maxPoolSize, 'connection', 'connections')}`;
-  if (maxPoolSize === 0 || maxPoolSize >= 3) return ok(`a pool ${size}`);
+  if (maxPoolSize === 0) return ok('a pool without a bound');
+  const pool = `a pool of ${counted(maxPoolSize, 'connection', 'connections')}`;
+  if (maxPoolSize >= LEAST_POOL_TO_OVERSEE) return ok(pool);
+  // A dashboard that polls shows locks a little later, and disturbs none.
+  if (maxPoolSize >= LEAST_POOL_TO_OBSERVE)
+    return ok(`${pool}, enough for locks; a dashboard polls below ${LEAST_POOL_TO_OVERSEE}`);
+  const polling = maxPoolSize === 1 ? 'waiters, observers of elections' : 'observers of elections';
   return warn(
-    `a pool ${size}: ${maxPoolSize === 1 ? 'waiters' : 'observers of elections'} poll`,
-    'Set maxPoolSize in the URI to 3 or more. The driver’s default is 100.',
+    `${pool}: ${polling} and dashboards poll, so they learn of changes late`,
+    `Set maxPoolSize in the URI to ${LEAST_POOL_TO_OVERSEE} or more; ${LEAST_POOL_TO_OBSERVE} without a dashboard. The driver’s default is 100.`,
   );
 }
 

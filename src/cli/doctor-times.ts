@@ -51,19 +51,26 @@ export async function checkClocks(session: Session): Promise<Finding> {
   const known = readings.flatMap(({ aheadMs }) => (aheadMs === null ? [] : [aheadMs]));
   if (readings.length === 0) return ok('no member of a replica set to compare');
   const unheard = 'Find out why a member does not answer.';
-  if (known.length === 0) return warn('no member answers, so no clock was compared', unheard);
+  const risk = 'two processes may hold one lock after a failover';
+  const limit = shownDuration(ALLOWANCE_MS);
+  if (known.length === 0)
+    return warn(`no member answers, so no clock was compared: from ${limit} apart, ${risk}`, unheard);
   const apartMs = Math.max(...known) - Math.min(...known);
   const detail = readings.map(({ host, aheadMs }) => `${host} ${shownOffset(aheadMs)}`).join(', ');
   const among = `${detail} against this machine; the members are ${shownDuration(apartMs)} apart`;
   const advice = 'Run NTP or chrony on every member, or raise clockAllowanceMs above the difference.';
-  if (apartMs >= ALLOWANCE_MS) {
-    return fail(`${among}: after a failover a lease may end early, and two processes hold one lock`, advice);
+  if (apartMs >= ALLOWANCE_MS) return fail(`${among}: a lease may end early, and ${risk}`, advice);
+  if (known.length < readings.length) {
+    const unknown = `the clock of a silent member is unknown, and from ${limit} apart, ${risk}`;
+    return warn(`${among}: ${unknown}`, unheard);
   }
-  if (known.length < readings.length) return warn(among, unheard);
-  // Leases expire by the clock of the server. A wrong clock of this machine only makes logs hard to compare.
-  if (known.some((aheadMs) => Math.abs(aheadMs) >= ALLOWANCE_MS))
-    return warn(among, 'Run NTP or chrony on this machine too.');
-  return apartMs >= ALLOWANCE_MS / 2 ? warn(among, advice) : ok(among);
+  // Leases expire by the clock of the server.
+  if (known.some((aheadMs) => Math.abs(aheadMs) >= ALLOWANCE_MS)) {
+    const effect =
+      'leases do not depend on this machine, but its logs are hard to compare with those of others';
+    return warn(`${among}: ${effect}`, 'Run NTP or chrony on this machine too.');
+  }
+  return apartMs >= ALLOWANCE_MS / 2 ? warn(`${among}: from ${limit} apart, ${risk}`, advice) : ok(among);
 }
 
 const shownOffset = (aheadMs: number | null): string =>
@@ -115,7 +122,7 @@ export async function checkWrite({ locks, ending }: Session, signal: AbortSignal
   const detail = `${shownDuration(ms)} for acquiring and releasing a lock, the median of ${times.length}`;
   if (ms < 2 * SLOW_MS) return ok(detail);
   return warn(
-    `${detail}: a majority confirms slowly`,
+    `${detail}: a majority confirms slowly, and each acquire waits for that`,
     'Look at the disks and at the lag of the secondaries.',
   );
 }

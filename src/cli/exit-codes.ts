@@ -34,7 +34,7 @@ export const EXIT_CODE_MEANINGS: readonly (readonly [code: string, meaning: stri
   ['77', 'the user is not permitted to do this, or the authentication failed'],
   [
     '78',
-    'wrong configuration: no URI, no database, a lock of another kind, a semaphore of another limit',
+    'wrong configuration: no URI, no database, no package that the driver needs, a lock of another kind, a semaphore of another limit',
   ],
   ['126', 'the command cannot be executed'],
   ['127', 'the command was not found'],

@@ -60,6 +60,7 @@ export function defineProgram(version: string, host: Host): Command {
     })
     .exitOverride();
   program.addHelpText('before', ({ error: isError }) => refuseUnknownTopic(program, isError));
+  program.addHelpText('after', '\nEach option is also a variable: --kill-after is LEASEHOLD_KILL_AFTER.');
   program.addHelpText('after', `\nExit codes:\n${EXIT_CODE_LINES}`);
   for (const each of commonOptions()) program.addOption(each);
   defineRun(program, host);
@@ -288,7 +289,9 @@ function defineSetup(program: Command, { act }: Host): void {
     .command('completion')
     .description('Print a script that completes commands and options in a shell.')
     .addArgument(new Argument('SHELL', 'the shell').choices(['bash', 'zsh']))
-    .addHelpText('after', `${examples('completion bash')}\n  eval "$(leasehold completion bash)"`)
+    .addHelpText('after', examples('completion bash'))
+    .addHelpText('after', '  eval "$(leasehold completion bash)"  # in .bashrc')
+    .addHelpText('after', '  eval "$(leasehold completion zsh)"  # in .zshrc, after compinit')
     .action(async (shell: 'bash' | 'zsh') => {
       await act(async () => (await import('./completion.js')).completion(shell, program));
     });

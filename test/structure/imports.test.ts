@@ -66,9 +66,15 @@ const EVERYWHERE: readonly string[] = [
 ];
 const DEPENDENCIES: readonly string[] = ['croner', 'eventemitter3'];
 /**
- * The command line is a program: it makes the client itself. The build puts the driver and commander into it.
+ * The command line is a program: it makes the client itself. The build puts the driver and commander into it,
+ * and `doctor` says which version of the driver.
  */
-const OF_COMMAND_LINE: readonly string[] = ['commander', 'mongodb', 'import.meta.url'];
+const OF_COMMAND_LINE: readonly string[] = [
+  'commander',
+  'mongodb',
+  'mongodb/package.json',
+  'import.meta.url',
+];
 /** The entry for OpenTelemetry works with the application's own copy of its API. */
 const OF_OPENTELEMETRY: readonly string[] = ['@opentelemetry/api'];
 const OF_LAYERS: Readonly<Record<string, readonly string[]>> = {
@@ -122,7 +128,7 @@ describe('src', () => {
     const driver = imports.filter(({ to }) => /^(mongodb|bson)(\/|$)/.test(to));
     expect(driver.length).toBeGreaterThan(0);
     const atRunTime = driver.filter(({ isTypeOnly }) => !isTypeOnly).map(inWords);
-    expect(atRunTime).toEqual(['cli/connection.ts → mongodb']);
+    expect(atRunTime).toEqual(['cli/connection.ts → mongodb', 'cli/doctor-checks.ts → mongodb/package.json']);
   });
 
   it('imports no package at run time except Node’s own and its two dependencies; the command line has its parser and the driver, and leasehold/opentelemetry its API', () => {

@@ -54,6 +54,7 @@ export const LOCK_CALLS: readonly (readonly string[])[] = [
   ['revoke', 'x'],
   ['resize', 'x', '3'],
   ['top'],
+  ['dashboard'],
 ];
 
 export interface Result {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   const common = { config: false, dts: false, silent: true } as const;
   await build({ ...COMMAND_LINE, ...common, entry, tsconfig, outDir: folder.path });
   inside = (await import(pathToFileURL(join(folder.path, 'driver.js')).href)) as DriverInside;
-}, 60_000);
+});
 
 afterAll(async () => {
   await folder?.[Symbol.asyncDispose]();

@@ -97,6 +97,11 @@ it('one crontab line on ten machines runs a short command once at each instant, 
     expect(
       judgements.filter(({ atMostOnce, atLeastOnce }) => [atMostOnce, atLeastOnce].includes('broken')),
     ).toEqual([]);
+    // An instant that is not judged proves nothing.
+    for (const promise of ['atMostOnce', 'atLeastOnce'] as const) {
+      const kept = judgements.filter((each) => each[promise] === 'kept');
+      expect([promise, kept.length]).toEqual([promise, expect.toSatisfy((n: number) => n > instants / 2)]);
+    }
   } finally {
     end.abort();
     await rm(folder, { recursive: true });

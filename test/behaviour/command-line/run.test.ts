@@ -274,18 +274,16 @@ describe.concurrent('a signal', () => {
     },
   );
 
-  it('SIGTERM is followed by SIGKILL after --kill-after if the command ignores it', async () => {
-    const fleet = new Fleet();
-    const child = fleet.start(
-      'run',
-      'x',
-      '--kill-after',
-      '200ms',
-      ...node(`process.on('SIGTERM', () => {}); ${LIVES}`),
-    );
+  it.each([
+    ['SIGTERM', '', 137],
+    ['SIGHUP', '', 137],
+    ['SIGINT', 'setTimeout(() => process.exit(5), 2_000)', 5],
+  ] as const)('--kill-after counts on SIGTERM and SIGHUP, not on SIGINT: %s', async (signal, then, code) => {
+    const ignores = node(`process.on('${signal}', () => { ${then} }); ${LIVES}`);
+    const child = new Fleet().start('run', 'x', '--kill-after', '200ms', ...ignores);
     await untilPrinted(child, 'up');
-    child.signal('SIGTERM');
-    expect((await resultOf(child)).code).toBe(137);
+    child.signal(signal);
+    expect((await resultOf(child)).code).toBe(code);
   });
 
   it('reaches what a shell has started, and the lock is held until that has ended', async () => {

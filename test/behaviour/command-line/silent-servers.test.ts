@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import { eventually } from '../../../lab/patience.js';
+import { EventReader } from '../dashboard/event-reader.js';
 import { untilTestEnds } from '../../support/current-test.js';
 import { useOwnServer } from '../../support/test-provider.js';
 import {
@@ -12,6 +13,7 @@ import {
   inTerminalWith,
   LOCK_CALLS,
   resultOf,
+  start,
   untilPrinted,
   useCommandLine,
 } from './command-line.js';
@@ -73,6 +75,7 @@ describe('a signal in the middle of a read', () => {
     [['top'], { code: 130, signal: null }],
     [['watch', 'x'], { code: 130, signal: null }],
     [['wait', 'x'], { code: 130, signal: null }],
+    [['dashboard'], { code: 130, signal: null }],
   ] as const)('%s ends without a wait for the read', async (command, end) => {
     const fleet = new Fleet();
     await (await fleet.locks.acquireMutex('x')).release();
@@ -127,6 +130,17 @@ describe('a user without privileges', () => {
     await using terminal = new InTerminal(['top'], { LEASEHOLD_URI: uri, LEASEHOLD_DB: 'app' });
     expect(await terminal.exitCode()).toBe(77);
     expect(terminal.stdout).toMatch(/\[\?1049lleasehold: .*not authorized/);
+  });
+
+  it('gets the page of the dashboard, which says that it is unavailable', async () => {
+    const uri = await server.uriOfUser('nobody-with-a-page', []);
+    const child = start(['dashboard'], { LEASEHOLD_URI: uri, LEASEHOLD_DB: 'app' });
+    const url = (await untilPrinted(child, '\n')).trim();
+    const viewer = untilTestEnds(new EventReader(await fetch(`${url}events`)));
+    await viewer.until('it says so', ({ last }) => last?.state === 'unavailable');
+    await eventually('the reason is said', () => child.stderr.includes('not authorized'));
+    child.signal('SIGTERM');
+    expect((await resultOf(child)).code).toBe(0);
   });
 
   it('whose privileges are revoked while top is shown in a terminal ends it with 77', async () => {
