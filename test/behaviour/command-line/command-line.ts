@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
@@ -76,6 +78,19 @@ const NEUTRAL: Environment = {
   TMUX: undefined,
   CI: undefined,
 };
+
+/** Runs the command line in a folder without packages, as it is where nothing but the package is installed. */
+export async function callAlone(args: readonly string[], env: Environment): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'leasehold-command-line-'));
+  try {
+    await cp(programFolder(), join(folder, 'dist', 'cli'), { recursive: true });
+    await cp('package.json', join(folder, 'package.json'));
+    const path = join(folder, 'dist', 'cli', 'main.js');
+    return await resultOf(untilTestEnds(new Child<string>([path, ...args], { env })));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
 
 /** Starts the command line. The process ends with the test. */
 export function start(args: readonly string[], env: Environment = {}): Child<string> {

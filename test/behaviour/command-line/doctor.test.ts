@@ -1,7 +1,3 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import driver from 'mongodb/package.json' with { type: 'json' };
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
@@ -9,16 +5,14 @@ import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-se
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import { startStandalone } from '../../../lab/mongo-server/start.js';
 import { eventually } from '../../../lab/patience.js';
-import { Child } from '../../../lab/processes/child.js';
 import { uriOf } from '../../../src/cli/connection.js';
 import type { Session } from '../../../src/cli/connection.js';
 import { checkTopology } from '../../../src/cli/doctor-checks.js';
 import { StoredLocks } from '../../../src/cli/doctor-locks.js';
-import { untilTestEnds } from '../../support/current-test.js';
 import { keepHold } from '../../support/keep-hold.js';
 import { randomName, useOwnServer } from '../../support/test-provider.js';
 import { printedPrivileges } from '../../support/printed-privileges.js';
-import { call, Fleet, programFolder, resultOf, useCommandLine } from './command-line.js';
+import { call, callAlone, Fleet, resultOf, useCommandLine } from './command-line.js';
 import type { Result } from './command-line.js';
 import { measuredResultOf, MEASURES_ITSELF } from './connected-time.js';
 import { rowsOf } from './doctor-rows.js';
@@ -61,19 +55,9 @@ describe('leasehold doctor', () => {
   });
 
   it('names the version of the driver inside, where no driver is installed', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'leasehold-doctor-'));
-    try {
-      const program = join(folder, 'dist', 'cli');
-      await cp(programFolder(), program, { recursive: true });
-      await cp('package.json', join(folder, 'package.json'));
-      const args = [join(program, 'main.js'), 'doctor', '--json'];
-      const child = new Child<string>(args, { env: { ...new Fleet().env } });
-      const rows = rowsOf(await resultOf(untilTestEnds(child)));
-      const detail = expect.stringContaining(`mongodb ${driver.version},`) as string;
-      expect(rows.get('driver')).toMatchObject({ status: 'ok', detail });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+    const rows = rowsOf(await callAlone(['doctor', '--json'], new Fleet().env));
+    const detail = expect.stringContaining(`mongodb ${driver.version},`) as string;
+    expect(rows.get('driver')).toMatchObject({ status: 'ok', detail });
   });
 
   it('fails on a standalone server, and says how to make it a replica set', async () => {

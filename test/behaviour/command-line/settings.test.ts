@@ -1,22 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { Child } from '../../../lab/processes/child.js';
 import { startAuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
 import type { AuthorizingServer } from '../../../lab/mongo-server/authorizing-server.js';
-import { untilTestEnds } from '../../support/current-test.js';
 import {
   call,
+  callAlone,
   commandOf,
   Fleet,
   LOCK_CALLS,
-  programFolder,
   resultOf,
   start,
   useCommandLine,
@@ -194,17 +189,8 @@ describe('a server that cannot be reached', () => {
 });
 
 it('needs no package beside the command line, also not the driver', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'leasehold-command-line-'));
-  try {
-    await cp(programFolder(), join(folder, 'dist', 'cli'), { recursive: true });
-    await cp('package.json', join(folder, 'package.json'));
-    const env = { LEASEHOLD_URI: NOBODY };
-    const child = untilTestEnds(new Child<string>([join(folder, 'dist', 'cli', 'main.js'), 'ls'], { env }));
-    const { code, stderr } = await resultOf(child);
-    expect([code, stderr]).toEqual([69, expect.stringMatching(/ECONNREFUSED/)]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const { code, stderr } = await callAlone(['ls'], { LEASEHOLD_URI: NOBODY });
+  expect([code, stderr]).toEqual([69, expect.stringMatching(/ECONNREFUSED/)]);
 });
 
 describe.concurrent('a failure that no command expects ends with 70, and is told', () => {

@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === undefined)('to a screen reader, the page of the
 /** The name of the row that has the focus, if all of it is in the window. */
 async function focusedInWindow({ page }: ViewedPage): Promise<string> {
   return await page.evaluate<string>(`(() => {
-    const { textContent, parentElement } = document.activeElement;
+    const { textContent } = document.activeElement;
     const { top, bottom, height } = document.activeElement.getBoundingClientRect();
     const isWhole = height > 0 && top >= -1 && bottom <= innerHeight + 1;
     return isWhole ? textContent : textContent + ' at ' + top + ' to ' + bottom;
