@@ -6,11 +6,12 @@ import { clockOf, msOf } from '../../judge/run-clock.js';
 import type { RunClock } from '../../judge/run-clock.js';
 import type { Evidence } from '../world/world.js';
 import { overlapNs } from '../../judge/overlap.js';
-import { stands } from './spans.js';
+import { faultSpans, ofSet, stands } from './spans.js';
 import { versionOf } from './parsed-versions.js';
 
 /** A seat in one replica set, in ms on the clock of the journals since the run began. */
 interface Seat {
+  readonly set: number;
   readonly lock: string;
   readonly id: string;
   readonly process: string;
@@ -18,7 +19,7 @@ interface Seat {
   untilMs: number;
 }
 
-/** An unanswered request takes effect, and is given back, within two store timeouts. */
+/** An unanswered request takes effect, and is given back, within two store timeouts, unless a fault holds it back longer. */
 const SETTLED_MS = 3_100;
 
 /** The server has whole milliseconds. */
@@ -41,25 +42,29 @@ export function* checkQuorumSeats(
   const asks = asksOf(history, clock);
   // Faults move the clock of a server forward, in all by less than this.
   const aheadMs = plan.clockAllowanceMs;
-  // A process that stands still sends what it has begun when it goes on.
-  const stoodMs = (worker: number | undefined, fromMs: number, untilMs: number): number => {
+  const startNs = Number(clock.atNs(0));
+  // A process that stands still sends what it has begun when it goes on, and a request that comes late does so at the end
+  // of that fault.
+  const heldBackMs = (worker: number | undefined, set: number, fromMs: number, untilMs: number): number => {
     if (worker === undefined || fromMs >= untilMs) return 0;
-    const startNs = Number(clock.atNs(0));
-    const spans = stands(history.run, worker);
+    const late = faultSpans(ofSet(history.run, set), 'requests come late');
+    const spans = [...stands(history.run, worker), ...late];
     return overlapNs(spans, startNs + fromMs * 1e6, startNs + untilMs * 1e6) / 1e6;
   };
   const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
-  for (const seat of changes.flatMap((ofSet) => seatsIn(ofSet, restored, evidence.aheadMs, clock))) {
+  const seats = changes.flatMap((ofOne, set) => seatsIn(ofOne, set, restored, evidence.aheadMs, clock));
+  for (const seat of seats) {
     const worker = quorumProcesses.get(seat.process);
     const mayHave = asks.filter(
       (asked) =>
         asked.worker === worker &&
         asked.lock === seat.lock &&
         msOf(asked.askedNs) <= seat.fromMs + ROUNDING_MS &&
-        seat.fromMs <= endMsOf(asked) + SETTLED_MS + aheadMs + stoodMs(worker, endMsOf(asked), seat.fromMs),
+        seat.fromMs <=
+          endMsOf(asked) + SETTLED_MS + aheadMs + heldBackMs(worker, seat.set, endMsOf(asked), seat.fromMs),
     );
     const lastMs = Math.max(...mayHave.map(endMsOf));
-    if (seat.untilMs <= lastMs + restMs + stoodMs(worker, lastMs, seat.untilMs)) continue;
+    if (seat.untilMs <= lastMs + restMs + heldBackMs(worker, seat.set, lastMs, seat.untilMs)) continue;
     const [last] = mayHave.filter((asked) => endMsOf(asked) === lastMs);
     const whose = last === undefined ? `${seat.lock}: no request` : named(last);
     const what = `${whose} ended at ${lastMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`;
@@ -74,6 +79,7 @@ const endMsOf = ({ releasedNs, lostNs, notGranted }: Ask): number =>
 /** A seat ends when it is given back, or at its expiry: an expired lease stays stored until the next update. */
 function seatsIn(
   changes: readonly Change[],
+  set: number,
   restored: ReadonlySet<Change>,
   aheadMs: number,
   clock: RunClock,
@@ -87,7 +93,7 @@ function seatsIn(
     const atMs = wallMs - startMs;
     for (const { id, process, expiresAt } of leases) {
       const key = `${name} ${id}`;
-      const seat = open.get(key) ?? { lock: name, id, process, fromMs: atMs, untilMs: 0 };
+      const seat = open.get(key) ?? { set, lock: name, id, process, fromMs: atMs, untilMs: 0 };
       if (!open.has(key) && !restored.has(change)) seats.push(seat);
       open.set(key, seat);
       seat.untilMs = expiresAt.getTime() - startMs;
