@@ -187,7 +187,7 @@ describe('leasehold doctor', () => {
   it('measures a majority write although other doctors hold their locks', async () => {
     const fleet = new Fleet();
     const others = ['leasehold:doctor', 'leasehold:doctor:2'];
-    for (const name of others) await fleet.locks.acquireMutex(name);
+    for (const name of others) await keepHold(fleet.locks.acquireMutex(name));
     const rows = rowsOf(await fleet.call('doctor', '--json'));
     expect(rows.get('majority write')?.detail).toMatch(/for acquiring and releasing a lock/);
   });

@@ -40,7 +40,7 @@ it('one outage is one line, whichever activities and locks it disturbs, and one 
   const { set, locks, said, failures } = watched();
   const other = new LockProvider(set.db('app'));
   whenTestEnds(() => other.close({ drainMs: 0 }));
-  for (const name of ['a', 'b']) await other.acquireMutex(name);
+  for (const name of ['a', 'b']) await keepHold(other.acquireMutex(name));
   for (const name of ['a', 'b']) void later(locks.acquireMutex(name));
   await keepHold(locks.acquireMutex('c', { leaseMs: 3_000 }));
   await eventually('both wait', () => locks.health().waiting === 2);

@@ -4,6 +4,7 @@ import { LockProvider } from '../../../src/index.js';
 import { eventually, later, settled } from '../../../lab/patience.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { World } from './dashboard-world.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 const HOSTILE = [
   '<img src=x onerror=alert(1)>',
@@ -115,7 +116,7 @@ describe('the events of a dashboard', () => {
   it('have hostile names and reasons as they are stored, each as a value of JSON', async () => {
     const world = new World();
     const locks = world.process({ label: HOSTILE[0] });
-    for (const name of HOSTILE) await locks.acquireMutex(name, { why: name });
+    for (const name of HOSTILE) await keepHold(locks.acquireMutex(name, { why: name }));
     const viewer = await world.viewing();
     expect(viewer.locks.names.toSorted()).toEqual(HOSTILE.toSorted());
     for (const name of HOSTILE)

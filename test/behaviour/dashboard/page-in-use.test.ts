@@ -90,7 +90,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
   it('shows the answer to a revocation in the window, moves nothing for it, and lets it be dismissed', async () => {
     const world = new World();
     const locks = world.process({ label: 'a' });
-    for (let at = 0; at < 20; at += 1) await locks.acquireMutex(`lock ${at}`);
+    for (let at = 0; at < 20; at += 1) await keepHold(locks.acquireMutex(`lock ${at}`));
     const viewer = await opened(world, 'lock 19', { viewport: { width: 400, height: 600 } });
     const { page } = viewer;
     const button = page.getByRole('button', { name: 'Revoke' });
@@ -215,7 +215,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
   it('tells names apart that differ in their blanks only', async () => {
     const world = new World();
     const locks = world.process({ label: 'a' });
-    for (const name of ['a b', 'a  b', 'a\u00a0b', ' a b', 'a b ']) await locks.acquireMutex(name);
+    for (const name of ['a b', 'a  b', 'a\u00a0b', ' a b', 'a b ']) await keepHold(locks.acquireMutex(name));
     const viewer = await viewPage(browser(), world.locks);
     await viewer.untilNames((names) => names.length === 5);
     expect(await viewer.names()).toEqual([

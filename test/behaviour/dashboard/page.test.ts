@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
   it('shows hostile names, reasons and labels as text, in both schemes and at three widths without a horizontal scroll', async () => {
     const database = ownDatabase();
     const { locks } = await database.connected({ label: MARKUP });
-    for (const name of [...HOSTILE, ESCAPED[0]]) await locks.acquireMutex(name, { why: name });
+    for (const name of [...HOSTILE, ESCAPED[0]]) await keepHold(locks.acquireMutex(name, { why: name }));
     const viewer = await viewPage(browser(), (await database.connected()).locks, { allowRevoke: true });
     await viewer.untilNames((names) => names.length === 5);
     expect((await viewer.names()).toSorted()).toEqual([...HOSTILE, ESCAPED[1]].toSorted());

@@ -4,6 +4,7 @@ import { LinkedController, onAbort } from '../../../src/abort-listeners.js';
 import { eventually } from '../../../lab/patience.js';
 import { testProvider, twoProviders } from '../../support/test-provider.js';
 import { countWaiters } from '../../support/waiters.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 const listenersOf = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
@@ -42,7 +43,7 @@ describe('an abort signal', () => {
 
 it('a signal that many requests share has one listener, and its abort ends all of them', async () => {
   const [one, other] = await twoProviders();
-  await one.locks.acquireMutex('a');
+  await keepHold(one.locks.acquireMutex('a'));
   const controller = new AbortController();
   const { signal } = controller;
   const kept = other.locks.createMutex('a', { keepMs: 1_000 });

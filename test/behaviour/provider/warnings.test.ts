@@ -7,6 +7,7 @@ import { UnheardFailures } from '../../../src/warnings.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { eventually, pause, rejection } from '../../../lab/patience.js';
 import { randomName, testProvider, twoProviders } from '../../support/test-provider.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 type Warned = readonly [message: string, options: { type: string; code?: string; detail?: string }];
 
@@ -112,7 +113,7 @@ describe('a provider', () => {
     const lock = await one.locks.acquireMutex('taken "away"');
     await other.locks.revoke('taken "away"', { force: true });
     await rejection(lock.confirm());
-    await one.locks.acquireMutex('kept');
+    await keepHold(one.locks.acquireMutex('kept'));
     await one.locks.close({ drainMs: 0 });
     const lost = withCode(warnings(), 'LEASEHOLD_LOST');
     expect(lost).toHaveLength(1);

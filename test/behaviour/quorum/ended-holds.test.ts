@@ -10,7 +10,7 @@ const LEASE_MS = 3_000;
 async function probed(): Promise<{
   readonly quorum: MockQuorum;
   readonly silent: MockStore;
-  readonly probe: () => Promise<void>;
+  readonly probe: () => Promise<unknown>;
   readonly answer: () => void;
 }> {
   const quorum = new MockQuorum(3, { leaseMs: LEASE_MS });
@@ -20,12 +20,12 @@ async function probed(): Promise<{
   await (await inTime(quorum, quorum.mutex.acquire())).release();
   let answer!: () => void;
   const answered = new Promise<void>((resolve) => (answer = resolve));
-  const probe = async (): Promise<void> => {
+  const probe = async (): Promise<unknown> => {
     silent.says = async (wish) => {
       await answered;
       return await grants(wish);
     };
-    await quorum.lock.tryAcquireWrite();
+    return await quorum.lock.tryAcquireWrite();
   };
   return { quorum, silent, probe, answer };
 }

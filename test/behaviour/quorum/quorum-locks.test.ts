@@ -19,6 +19,7 @@ import { useThreeDeployments } from './deployments.js';
 
 /** In a function of its own, so that no variable of a test keeps the handle. */
 async function takeAndForget(mutex: Mutex): Promise<void> {
+  // eslint-disable-next-line no-restricted-syntax -- the handle is to be collected
   await mutex.acquire();
 }
 

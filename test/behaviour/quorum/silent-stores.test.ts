@@ -127,11 +127,11 @@ describe('the stack of an error', () => {
   it('shows the call of the application, as with one deployment', async () => {
     const quorum = new MockQuorum();
     const { mutex } = quorum;
-    async function bookSeat(): Promise<void> {
-      await mutex.acquire({ timeoutMs: 400 });
+    async function bookSeat(): Promise<unknown> {
+      return await mutex.acquire({ timeoutMs: 400 });
     }
-    async function seatOrNone(): Promise<void> {
-      await mutex.tryAcquire();
+    async function seatOrNone(): Promise<unknown> {
+      return await mutex.tryAcquire();
     }
     async function useSeat(): Promise<void> {
       await mutex.use(() => 1, { timeoutMs: 400 });
@@ -146,7 +146,7 @@ describe('the stack of an error', () => {
       for (const call of [bookSeat, seatOrNone, useSeat]) {
         // A try of a taken lock returns null instead of an error.
         const error = await inTime(quorum, call()).catch((reason: unknown) => reason);
-        if (error === undefined) continue;
+        if (error === null) continue;
         expect((error as Error).stack).toContain(`${call.name} (${import.meta.filename}:`);
       }
     }

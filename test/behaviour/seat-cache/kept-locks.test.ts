@@ -56,8 +56,8 @@ describe('a lock with keepMs', () => {
     const mutex = here.locks.createMutex('a', { keepMs: KEEP_MS });
     await untilKept(here, mutex);
     const hold = await mutex.acquire();
-    const theCaller = async (): Promise<void> => {
-      await mutex.acquire({ timeoutMs: 50 });
+    const theCaller = async (): Promise<unknown> => {
+      return await mutex.acquire({ timeoutMs: 50 });
     };
     const error = await theCaller().catch((thrown: unknown) => thrown);
     await hold.release();

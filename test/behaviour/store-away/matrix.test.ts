@@ -281,11 +281,11 @@ describe.concurrent('the error for an unreachable store', () => {
   it('prints in a few lines, and its stack shows the call of the application', async () => {
     const client = new MongoClient('mongodb://127.0.0.1:1/', { serverSelectionTimeoutMS: 250 });
     await using locks = new LockProvider(client.db('x'), OPTIONS);
-    async function bookSeat(): Promise<void> {
-      await locks.acquireMutex('a', { timeoutMs: 600 });
+    async function bookSeat(): Promise<unknown> {
+      return await locks.acquireMutex('a', { timeoutMs: 600 });
     }
-    async function seatOrNone(): Promise<void> {
-      await locks.createMutex('a').tryAcquire();
+    async function seatOrNone(): Promise<unknown> {
+      return await locks.createMutex('a').tryAcquire();
     }
     async function useSeat(): Promise<void> {
       await locks.useMutex('a', () => 1, { timeoutMs: 600 });

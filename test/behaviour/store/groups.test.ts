@@ -6,6 +6,7 @@ import type { LockHandle } from '../../../src/index.js';
 import { CorruptLockDocumentError, StoreUnavailableError } from '../../../src/index.js';
 import { failCommands, testProvider, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 useOwnServer();
 
@@ -199,7 +200,7 @@ describe('locks with different names, asked for in one turn', () => {
     });
     const command = one.db.command.bind(one.db);
     one.db.command = async (sent: Document, options?: RunCommandOptions) => {
-      if ('find' in sent) await other.locks.acquireMutex('a');
+      if ('find' in sent) await keepHold(other.locks.acquireMutex('a'));
       return await command(sent, options);
     };
     const [a, , c] = handles.map((handle) => later(handle.release()));

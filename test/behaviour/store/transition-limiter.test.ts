@@ -6,6 +6,7 @@ import { StoreCalls } from '../../../src/store/store-calls.js';
 import { whenTestEnds } from '../../support/current-test.js';
 import { pause, settled, within } from '../../../lab/patience.js';
 import { testProvider } from '../../support/test-provider.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 /** A group of transitions, in which a refused one stops no other. */
 const isGroup = (command: Document): boolean => command['ordered'] === false;
@@ -112,7 +113,7 @@ describe('in a small pool', () => {
     // Sixteen groups, one after the other.
     const count = 1_024;
     const requests = Array.from({ length: count }, async (_, index) => {
-      await locks.acquireMutex(`n${String(index)}`);
+      await keepHold(locks.acquireMutex(`n${String(index)}`));
       granted += 1;
     });
     await hold.confirm();
@@ -126,7 +127,7 @@ describe('in a small pool', () => {
       { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 3_000, wakeups: 'polling' },
       { maxPoolSize: 2 },
     );
-    await locks.acquireMutex('met');
+    await keepHold(locks.acquireMutex('met'));
     slow(db, 1_200);
     const before = commands.length;
     // Three groups, one after the other.

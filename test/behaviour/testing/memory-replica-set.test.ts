@@ -2,6 +2,7 @@ import type { Db } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 const LEASE_MS = 10_000;
 
@@ -86,7 +87,7 @@ describe('a MemoryReplicaSet', () => {
   it('ends a wait when its time is up', async () => {
     const set = newSet();
     const [a, b] = [newProcess(set), newProcess(set)];
-    await a.locks.createMutex('a').acquire();
+    await keepHold(a.locks.createMutex('a').acquire());
     const waiting = b.locks.createMutex('a').acquire({ timeoutMs: 5_000 });
     const refused = expect(waiting).rejects.toMatchObject({ name: 'AcquireTimeoutError' });
     await set.advance(4_900);
@@ -372,7 +373,7 @@ describe('a fault of a MemoryReplicaSet', () => {
   it('cut: the process loses its lock by its own clock, and works again after heal', async () => {
     const set = newSet();
     const [a, b] = [newProcess(set), newProcess(set)];
-    await a.locks.createMutex('a').acquire();
+    await keepHold(a.locks.createMutex('a').acquire());
     set.cut(a.db);
     await set.advance(LEASE_MS - 500);
     expect(a.reports).toContain('lost a');

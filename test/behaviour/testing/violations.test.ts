@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { Fleet } from './fleet.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 let fleet: Fleet | undefined;
 
@@ -19,9 +20,9 @@ async function planted(update: object, id?: string): Promise<readonly string[]> 
   const { set } = fleet;
   const [member] = fleet.members;
   if (member === undefined) throw new Error('no process');
-  await member.locks.createMutex('m').acquire();
-  await member.locks.createSemaphore('s', 2).acquire({ permits: 2 });
-  await member.locks.createReaderWriterLock('r').acquireRead();
+  await keepHold(member.locks.createMutex('m').acquire());
+  await keepHold(member.locks.createSemaphore('s', 2).acquire({ permits: 2 }));
+  await keepHold(member.locks.createReaderWriterLock('r').acquireRead());
   expect(set.violations()).toEqual([]);
   await member.db
     .collection<{ _id: string }>('distributed.locks')
