@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 
-import { isLong } from '../support/breadth.js';
 import { useProgram } from '../support/built-program.js';
-import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
-import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
-import { failovers } from './failovers.js';
+import { useFaultCluster } from '../support/fault-cluster.js';
 import { tellLeftOut } from './nemesis/nemesis.js';
 import { PROCESS_FAULTS, STORE_FAULTS } from './nemesis/fault-list.js';
 import { stoppedWriter } from './nemesis/process-faults.js';
@@ -23,22 +20,12 @@ const WRITER_ROUNDS = 4;
 /** A round has at least this many faults: the longest one takes less than a third of the shortest round. */
 const LEAST_FAULTS = 3;
 
-let cluster: FaultCluster | undefined;
 const worker = useProgram(WORKER);
+const started = useFaultCluster({ withClocks: true });
 
-beforeAll(async () => {
-  cluster = await startFaultCluster({ withClocks: true });
-  if (!cluster.canSetClocks) console.log('skipped: faults of clocks, because libfaketime is not installed');
-}, 180_000);
-
-afterAll(async () => {
-  await cluster?.[Symbol.asyncDispose]();
+beforeAll(() => {
+  if (!started().canSetClocks) console.log('skipped: faults of clocks, because libfaketime is not installed');
 });
-
-const started = (): FaultCluster => {
-  if (cluster === undefined) throw new Error('the cluster was not started');
-  return cluster;
-};
 
 const ordeal = (): Ordeal => ({
   cluster: started(),
@@ -60,33 +47,25 @@ const violationsIn = (result: RoundResult): string =>
     '; ',
   );
 
-describe('a failover', () => {
-  failovers(started);
-});
-
-describe.runIf(isLong)(
-  'a process that is paused while it changes what the lock protects',
-  { timeout: 600_000 },
-  () => {
-    it('loses updates of a set without fencing, and none of a fenced set', async () => {
-      let lost = 0;
-      // It takes luck to pause a writer at the right moment, so there are several rounds.
-      for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
-        const result = await stopWriters(seed);
-        const { violations, sets } = result;
-        expect(violations, violationsIn(result)).toEqual([]);
-        const { memory, fenced, transaction } = sets;
-        console.log(`sets: ${JSON.stringify({ memory, fenced, transaction })}`);
-        for (const { acknowledged, lost: gone } of [fenced, transaction]) {
-          expect(gone).toBe(0);
-          expect(acknowledged).toBeGreaterThan(0);
-        }
-        lost = memory.lost;
+describe('a process that is paused while it changes what the lock protects', { timeout: 600_000 }, () => {
+  it('loses updates of a set without fencing, and none of a fenced set', async () => {
+    let lost = 0;
+    // It takes luck to pause a writer at the right moment, so there are several rounds.
+    for (let seed = SEED; lost === 0 && seed < SEED + WRITER_ROUNDS; seed += 1) {
+      const result = await stopWriters(seed);
+      const { violations, sets } = result;
+      expect(violations, violationsIn(result)).toEqual([]);
+      const { memory, fenced, transaction } = sets;
+      console.log(`sets: ${JSON.stringify({ memory, fenced, transaction })}`);
+      for (const { acknowledged, lost: gone } of [fenced, transaction]) {
+        expect(gone).toBe(0);
+        expect(acknowledged).toBeGreaterThan(0);
       }
-      expect(lost).toBeGreaterThan(0);
-    });
-  },
-);
+      lost = memory.lost;
+    }
+    expect(lost).toBeGreaterThan(0);
+  });
+});
 
 const excusedIn = ({ history }: RoundResult): readonly number[] =>
   history.run.flatMap((line) =>
@@ -112,14 +91,9 @@ const ROUNDS = [
   { round: 3, seconds: 35, what: 'get rising tokens even if documents are lost', excused: 18 },
 ];
 
-/** In the quick run, one round with faults of all sorts. */
-const RUN = isLong
-  ? ROUNDS
-  : ROUNDS.filter(({ round }) => round === 2).map((each) => ({ ...each, seconds: 15 }));
-
 describe('real processes that use every kind of lock at once, on three members', () => {
   // Not by `it.for`, which shortens a title that it is given.
-  for (const { round, seconds, what, excused } of RUN) {
+  for (const { round, seconds, what, excused } of ROUNDS) {
     it(what, { timeout: 900_000 }, async ({ skip }) => {
       if (excused === 13 && !started().canSetClocks) skip('libfaketime is not installed');
       const summary = new Summary();

@@ -8,19 +8,20 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../lab/patience.js';
 import { smallDisk } from '../../lab/cluster/disk.js';
 import { findFakeTime } from '../../lab/cluster/fake-time.js';
-import { startFaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../lab/cluster/fault-member.js';
 import { slowDisks, slowDisksRefusal } from '../../lab/cluster/slow-disk.js';
+import { useFaultCluster } from '../support/fault-cluster.js';
 
 const DELAY_MS = 400;
 
+const started = useFaultCluster({ withClocks: true });
 let cluster: FaultCluster;
 let client: MongoClient;
 let noted = 0;
 
-beforeAll(async () => {
-  cluster = await startFaultCluster({ withClocks: true });
+beforeAll(() => {
+  cluster = started();
   client = new MongoClient(cluster.uri, { w: 'majority' });
 });
 
@@ -30,7 +31,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   await client.close();
-  await cluster[Symbol.asyncDispose]();
 });
 
 /**

@@ -60,7 +60,7 @@ const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
   const drawn = all.filter(() => random.between(1, oneIn) === 1);
   return drawn.length > 0 ? drawn : all.slice(0, 1);
 };
-const ONE_IN = byBreadth(80, 4);
+const ONE_IN = byBreadth(160, 4);
 
 describe.each([
   ['mutex', MUTEX],

@@ -5,7 +5,7 @@ import { matching, pathFrom } from './files-of-run.js';
 
 /** Files that take far longer than others. Many of them are small, and run long suites. */
 const isSlow = matching([
-  'faults/faults.test.ts',
+  'faults/{failovers,faults}.test.ts',
   'behaviour/conformance/*.test.ts',
   'behaviour/processes/*.test.ts',
   'behaviour/command-line/{fleet,frozen-servers,settings,silent-servers}.test.ts',

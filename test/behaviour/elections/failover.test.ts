@@ -1,22 +1,13 @@
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import type { LeaderElection } from '../../../src/index.js';
-import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
-import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
+import { useFaultCluster } from '../../support/fault-cluster.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
 import { eventually, pause, within } from '../../../lab/patience.js';
 import { countStreams } from './streams.js';
 
-let cluster: FaultCluster;
-
-beforeAll(async () => {
-  cluster = await startFaultCluster();
-}, 180_000);
-
-afterAll(async () => {
-  await cluster[Symbol.asyncDispose]();
-});
+const started = useFaultCluster();
 
 /** A lease that outlives the election of a primary. */
 const LEASE_MS = 60_000;
@@ -30,7 +21,7 @@ const CANDIDATES = ['a', 'b', 'c'] as const;
 /** Counts the streams on all members, because a failover moves them to another member. */
 async function streamsOf(appName: string): Promise<number> {
   let streams = 0;
-  for (const { directUri, isRunning } of cluster.members) {
+  for (const { directUri, isRunning } of started().members) {
     if (!isRunning) continue;
     const client = new MongoClient(directUri, { serverSelectionTimeoutMS: 2_000 });
     try {
@@ -83,12 +74,12 @@ async function watch(election: LeaderElection, signal: AbortSignal, seen: number
 }
 
 describe.each([
-  ['is killed', async () => (await cluster.untilPrimary()).kill()],
-  ['steps down', async () => (await cluster.untilPrimary()).stepDown()],
+  ['is killed', async () => (await started().untilPrimary()).kill()],
+  ['steps down', async () => (await started().untilPrimary()).stepDown()],
 ] as const)('when the primary %s, the observers of one provider', (_, end) => {
   it('see the leaders once each and in order through one stream, and leave no stream behind', async () => {
-    await cluster.heal();
-    await using database = new OwnDatabase(cluster.uri);
+    await started().heal();
+    await using database = new OwnDatabase(started().uri);
     const options = { leaseMs: LEASE_MS, createIndexes: false, pollMs: { max: POLL_MS } };
     const candidates = CANDIDATES.map(() => database.client().provider(options));
     const appName = randomName('observers');
@@ -127,6 +118,6 @@ describe.each([
     await within(10_000, 'the ends', Promise.all(watching));
     await eventually('no stream', async () => (await streamsOf(appName)) === 0);
     await locks.close();
-    await cluster.heal();
+    await started().heal();
   }, 180_000);
 });

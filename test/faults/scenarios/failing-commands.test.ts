@@ -2,7 +2,6 @@ import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
 import type { LockProvider } from '../../../src/index.js';
-import { isLong } from '../../support/breadth.js';
 import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { failCommands, twoProviders, useOwnServer } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -67,10 +66,7 @@ async function expectEmpty(locks: LockProvider, name: string): Promise<void> {
   });
 }
 
-/** In the quick run, one fault that is known and one that is not, and a call that is not answered. */
-const TRIED = Object.entries(FAULTS).filter(([what]) => isLong || /10107|closed|no answer/.test(what));
-
-describe.each(TRIED)('%s', (_, { data, isKnown }) => {
+describe.each(Object.entries(FAULTS))('%s', (_, { data, isKnown }) => {
   const doesNotAnswer = 'blockConnection' in data;
   const isOfWrites = 'writeConcernError' in data;
 

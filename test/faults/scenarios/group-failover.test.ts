@@ -1,15 +1,14 @@
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { LockHandle, LockProvider } from '../../../src/index.js';
-import { startFaultCluster } from '../../../lab/cluster/fault-cluster.js';
-import type { FaultCluster } from '../../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../../lab/cluster/fault-member.js';
 import type { Holding } from '../../../lab/cluster/fault-proxy.js';
 import { eventually, later, within } from '../../../lab/patience.js';
 import { checkOplog } from '../../judge/oplog-checker.js';
 import type { Grant } from '../../judge/oplog-checker.js';
 import { oplogEnd } from '../../judge/oplog-replay.js';
+import { useFaultCluster } from '../../support/fault-cluster.js';
 import { OwnDatabase } from '../../support/test-provider.js';
 import type { OwnClient } from '../../support/test-provider.js';
 import { untilWaiting } from '../../support/waiters.js';
@@ -25,19 +24,11 @@ const NAMES = Array.from({ length: 40 }, (_, index) => `order:${String(index)}`)
 /** More of them would give the primary more than one group. */
 const WANTED = NAMES.slice(0, 3);
 
-let cluster: FaultCluster;
-
-beforeAll(async () => {
-  cluster = await startFaultCluster();
-}, 180_000);
+const started = useFaultCluster();
 
 beforeEach(async () => {
-  await cluster.heal();
+  await started().heal();
 }, 100_000);
-
-afterAll(async () => {
-  await cluster[Symbol.asyncDispose]();
-});
 
 /** One way to have another primary while the read of a group is on its way. */
 interface Failover {
@@ -60,8 +51,8 @@ const FAILOVERS: readonly [Failover, ...Failover[]] = [
   {
     how: 'is cut off from the others and still answers',
     lose: async (primary) => {
-      const [next] = await cluster.secondaries();
-      cluster.isolate(primary, 'silence');
+      const [next] = await started().secondaries();
+      started().isolate(primary, 'silence');
       await next?.stepUp();
     },
   },
@@ -86,7 +77,7 @@ async function warm(database: OwnDatabase): Promise<World> {
 
 /** Keeps the read of the next group back, lets another member be elected, and lets the read go on. */
 async function failOver<T>({ database }: World, failover: Failover, call: () => Promise<T>): Promise<T> {
-  const primary = await cluster.untilPrimary();
+  const primary = await started().untilPrimary();
   const holding: Holding = primary.proxy.holdRequests(
     1,
     ({ command, database: of }) => command === 'find' && of === database.name,
@@ -95,14 +86,14 @@ async function failOver<T>({ database }: World, failover: Failover, call: () => 
   await eventually('the read of the group is on its way', () => holding.held === 1);
   await failover.lose(primary);
   await eventually('another primary', async (see) => {
-    const now = see((await cluster.primary())?.index);
+    const now = see((await started().primary())?.index);
     return now !== undefined && now !== primary.index;
   });
   if (primary.isStopped) primary.continue();
   // A killed primary answers nothing any more.
   if (primary.isRunning) await holding.deliver();
   const result = await within(BOUND_MS, 'the answers', called);
-  await cluster.heal();
+  await started().heal();
   return result;
 }
 
@@ -120,7 +111,7 @@ async function grantsOf(
 }
 
 async function onPrimary<T>(act: (client: MongoClient) => Promise<T>): Promise<T> {
-  const client = new MongoClient((await cluster.untilPrimary()).directUri);
+  const client = new MongoClient((await started().untilPrimary()).directUri);
   try {
     return await act(client);
   } finally {
@@ -144,7 +135,7 @@ const releaseAll = async (handles: readonly LockHandle[]): Promise<readonly bool
 for (const failover of FAILOVERS) {
   describe(`if the primary ${failover.how} between the update and the read of a group`, () => {
     it('each of its locks is granted once, and every handle has the token of its grant', async () => {
-      await using database = new OwnDatabase(cluster.uri);
+      await using database = new OwnDatabase(started().uri);
       const from = await onPrimary(oplogEnd);
       const world = await warm(database);
       const { client, locks, lost } = world;
@@ -163,7 +154,7 @@ for (const failover of FAILOVERS) {
     });
 
     it('each of its locks is given back once, none is reported as lost, and those who wait are granted', async () => {
-      await using database = new OwnDatabase(cluster.uri);
+      await using database = new OwnDatabase(started().uri);
       const from = await onPrimary(oplogEnd);
       const [world, other] = [await warm(database), await warm(database)];
       const handles = await Promise.all(NAMES.map((name) => world.locks.acquireMutex(name)));

@@ -1,7 +1,8 @@
 import { MongoClient } from 'mongodb';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { LockLostError } from '../../src/index.js';
+import { useFaultCluster } from '../support/fault-cluster.js';
 import { OwnDatabase } from '../support/test-provider.js';
 import { eventually, later, within } from '../../lab/patience.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
@@ -48,8 +49,9 @@ function lateMs({ electedMs, writtenMs }: FirstWrite, grantedMs: number): number
   return granted - written;
 }
 
-/** Tests of what a failover does to holders and waiters. */
-export function failovers(started: () => FaultCluster): void {
+const started = useFaultCluster();
+
+describe('a failover', () => {
   it('grants and confirms what a paused primary did not answer, right after the election', async () => {
     const cluster = started();
     await cluster.heal();
@@ -131,4 +133,4 @@ export function failovers(started: () => FaultCluster): void {
     await next.hold.release();
     await cluster.heal();
   });
-}
+});
