@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { fencedUpdateOne, StaleTokenError } from '../../../src/index.js';
 import { rejection } from '../../../lab/patience.js';
 import { FencedWorld } from './fenced-world.js';
+import { withMethods } from '../../support/with-methods.js';
 
 const UPSERT = { upsert: true };
 
@@ -75,14 +76,12 @@ describe('a fenced upsert', () => {
     const lock = await world.holder();
     await world.accounts.insertOne({ _id: 'a', cents: 5 });
     let reads = 0;
-    const deletedAtTheFirstRead = new Proxy(world.accounts, {
-      get: (accounts, key) => {
-        if (key !== 'findOne') return Reflect.get(accounts, key, accounts) as unknown;
-        return async (...args: Parameters<typeof accounts.findOne>) => {
-          reads += 1;
-          if (reads === 1) await accounts.deleteOne({ _id: 'a' });
-          return await accounts.findOne(...args);
-        };
+    const { accounts } = world;
+    const deletedAtTheFirstRead = withMethods(accounts, {
+      findOne: async (...args: Parameters<typeof accounts.findOne>) => {
+        reads += 1;
+        if (reads === 1) await accounts.deleteOne({ _id: 'a' });
+        return await accounts.findOne(...args);
       },
     });
     const filter = { _id: 'a', cents: 6 };

@@ -1,23 +1,20 @@
-import type { Db, Document } from 'mongodb';
+import type { Db, Document, RunCommandOptions } from 'mongodb';
 import { expect, it } from 'vitest';
 
 import { LockProvider, UnsupportedServerError } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
 import { later, rejection, within } from '../../../lab/patience.js';
+import { withMethods } from '../../support/with-methods.js';
 
 /** That of MongoDB 4.4. That of 5.0 is 13. */
 const OLD_WIRE_VERSION = 9;
 
 /** The same database, but its server claims this wire version. */
 function agedBy(db: Db, maxWireVersion: number): Db {
-  const command = db.command.bind(db);
-  return new Proxy(db, {
-    get: (target, key) => {
-      if (key !== 'command') return Reflect.get(target, key, target) as unknown;
-      return async (sent: Document, ...options: unknown[]): Promise<Document> => {
-        const reply = (await Reflect.apply(command, db, [sent, ...options])) as Document;
-        return 'hello' in sent ? { ...reply, maxWireVersion } : reply;
-      };
+  return withMethods(db, {
+    command: async (sent: Document, options?: RunCommandOptions): Promise<Document> => {
+      const reply = await db.command(sent, options);
+      return 'hello' in sent ? { ...reply, maxWireVersion } : reply;
     },
   });
 }

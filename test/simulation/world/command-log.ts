@@ -1,4 +1,5 @@
 import type { Db, Document } from 'mongodb';
+import { withMethods } from '../../support/with-methods.js';
 
 /** A command of the library that many operations share. */
 export interface GroupCommand {
@@ -27,12 +28,9 @@ export class CommandLog {
 
   /** The same database, whose commands are noted. */
   watched(db: Db, worker: number): Db {
-    return new Proxy(db, {
-      get: (target, property) => {
-        if (property !== 'command') return Reflect.get(target, property, target) as unknown;
-        return (command: Document, options?: object) =>
-          this.#note(worker, command, () => target.command(command, options));
-      },
+    return withMethods(db, {
+      command: (command: Document, options?: object) =>
+        this.#note(worker, command, () => db.command(command, options)),
     });
   }
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { ChangeStream, Collection, Db } from 'mongodb';
 
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { withMethods } from '../../support/with-methods.js';
 
 /** One change stream of a process, and the events that it has not shown yet. */
 interface Stream {
@@ -43,27 +44,14 @@ export class SilentStreams {
 
   /** The same collection, whose change streams may fall silent. */
   throughCollection(collection: Collection, db: Db, worker?: number): Collection {
-    return new Proxy(collection, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property, target);
-        if (typeof value !== 'function') return value;
-        const bound = value.bind(target) as (...args: unknown[]) => unknown;
-        if (property !== 'watch') return bound;
-        return (...args: unknown[]) => this.#watched(bound(...args) as ChangeStream, db, worker);
-      },
+    return withMethods(collection, {
+      watch: (...args: Parameters<Collection['watch']>) =>
+        this.#watched(collection.watch(...args), db, worker),
     });
   }
 
   #watched(stream: ChangeStream, db: Db, worker: number | undefined): ChangeStream {
-    return new Proxy(stream, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property, target);
-        if (typeof value !== 'function') return value;
-        const bound = value.bind(target) as (...args: unknown[]) => unknown;
-        if (property !== 'stream') return bound;
-        return () => this.#holding(target, bound() as Readable, db, worker);
-      },
-    });
+    return withMethods(stream, { stream: () => this.#holding(stream, stream.stream(), db, worker) });
   }
 
   #holding(stream: ChangeStream, readable: Readable, db: Db, worker: number | undefined): Readable {

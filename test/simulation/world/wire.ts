@@ -4,6 +4,7 @@ import type { Random } from '../../../lab/random.js';
 import type { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { Restore } from './restore.js';
 import { SilentStreams } from './silent-streams.js';
+import { withMethods } from '../../support/with-methods.js';
 
 /** A request on its way: how it is sent, and how its late copy is. */
 interface Request<T> {
@@ -31,8 +32,6 @@ const OVERTAKING_PERCENT = 25;
 
 /** So long at most after the one that arrives first, the other one does. */
 const APART_MS = 200;
-
-type Send = (...args: unknown[]) => Promise<unknown>;
 
 /** What happens to the writes of all processes on their way to one replica set. */
 export class Wire {
@@ -90,39 +89,31 @@ export class Wire {
 
   /** The same database, whose writes go over this wire. `worker`: the number of the process. */
   through(db: Db, worker?: number): Db {
-    return new Proxy(db, {
-      get: (target, property) => {
-        if (property === 'collection')
-          return (name: string) => this.streams.throughCollection(target.collection(name), target, worker);
-        if (property !== 'command') return Reflect.get(target, property, target) as unknown;
-        return async (command: Document, options: CommandOptions = {}) => {
-          if (this.#isUnacknowledged && isGroup(command))
-            return await unacknowledged(target, command, options);
-          const send = (): Promise<Document> => target.command(command, options);
-          if (!isWrite(command)) return await send();
-          const sendLate = ({ client }: Db): Promise<unknown> =>
-            client.db(target.databaseName).command(command);
-          return await this.#carry({ send, sendLate, signal: options.signal, mayComeTwice: true, command });
-        };
+    return withMethods(db, {
+      collection: (name: string) => this.streams.throughCollection(db.collection(name), db, worker),
+      command: async (command: Document, options: CommandOptions = {}) => {
+        if (this.#isUnacknowledged && isGroup(command)) return await unacknowledged(db, command, options);
+        const send = (): Promise<Document> => db.command(command, options);
+        if (!isWrite(command)) return await send();
+        const sendLate = ({ client }: Db): Promise<unknown> => client.db(db.databaseName).command(command);
+        return await this.#carry({ send, sendLate, signal: options.signal, mayComeTwice: true, command });
       },
     });
   }
 
   /** The same collection, whose updates go over this wire. */
   throughCollection<T extends Document>(collection: Collection<T>): Collection<T> {
-    return new Proxy(collection, {
-      get: (target, property) => {
-        const value: unknown = Reflect.get(target, property, target);
-        if (property !== 'updateOne') return value;
-        return async (...args: unknown[]) =>
-          await this.#carry({
-            send: () => (value as Send)(...args),
-            sendLate: ({ client }) => {
-              const same = client.db(target.dbName).collection(target.collectionName);
-              return (same.updateOne as Send)(...args);
-            },
-          });
-      },
+    const { dbName, collectionName } = collection;
+    return withMethods(collection, {
+      updateOne: async (...args: Parameters<Collection<T>['updateOne']>) =>
+        await this.#carry({
+          send: () => collection.updateOne(...args),
+          sendLate: ({ client }) =>
+            client
+              .db(dbName)
+              .collection<T>(collectionName)
+              .updateOne(...args),
+        }),
     });
   }
 
