@@ -2,38 +2,15 @@
 import { describe, expect, it } from 'vitest';
 
 import { eventually, later } from '../../../lab/patience.js';
+import { asItIs, HOSTILE } from '../../support/hostile-texts.js';
+import type { Hostile } from '../../support/hostile-texts.js';
 import { keepHold } from '../../support/keep-hold.js';
 import { Fleet, resultOf, untilPrinted, useCommandLine } from './command-line.js';
 import type { Result } from './command-line.js';
 
 useCommandLine();
 
-interface Hostile {
-  readonly kind: string;
-  readonly text: string;
-  /** How a text for people shows it. */
-  readonly shown: string;
-}
-
-/**
- * The escapes are written out here. If the command did not escape a character, this table would not hide it. No
- * argument of a process can hold the character 0.
- */
-const HOSTILE: readonly Hostile[] = [
-  { kind: 'markup', text: '<img src=x onerror="alert(1)">', shown: '<img src=x onerror="alert(1)">' },
-  {
-    kind: 'control characters',
-    text: 'a\u0007\b\t\n\r\u001b]0;title\u001b[2J\u007f\u0085\u009b31mz',
-    shown: String.raw`a\u{7}\u{8}\u{9}\u{a}\u{d}\u{1b}]0;title\u{1b}[2J\u{7f}\u{85}\u{9b}31mz`,
-  },
-  {
-    kind: 'bidi characters',
-    text: 'a\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202egnp.exe\u2066\u2067\u2068\u2069z',
-    shown: String.raw`a\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}gnp.exe\u{2066}\u{2067}\u{2068}\u{2069}z`,
-  },
-  { kind: '1,024 bytes', text: 'x'.repeat(1_024), shown: 'x'.repeat(1_024) },
-  { kind: '1,024 bytes of escapes', text: '\u001b'.repeat(1_024), shown: String.raw`\u{1b}`.repeat(1_024) },
-];
+const TEXTS: readonly Hostile[] = [asItIs('markup', '<img src=x onerror="alert(1)">'), ...HOSTILE];
 
 /** Everything but visible characters, plain spaces and the ends of the lines. */
 const HOSTILE_CHARACTER =
@@ -61,7 +38,7 @@ async function firstLines(fleet: Fleet, ...args: readonly string[]): Promise<rea
   return [text, json];
 }
 
-describe.concurrent.each(HOSTILE)('texts with $kind', ({ text, shown }) => {
+describe.concurrent.each(TEXTS)('texts with $kind', ({ text, shown }) => {
   /** A lock with this name, which a process with this label holds and another one waits for. */
   const contended = async (): Promise<Fleet> => {
     const fleet = new Fleet();

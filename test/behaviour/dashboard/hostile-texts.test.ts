@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 
 import { chromiumPath } from '../../../lab/browser.js';
 import { eventually, later } from '../../../lab/patience.js';
+import { asItIs, HOSTILE } from '../../support/hostile-texts.js';
+import type { Hostile } from '../../support/hostile-texts.js';
 import { keepHold } from '../../support/keep-hold.js';
 import { ownDatabase } from '../../support/test-provider.js';
 import { World } from './dashboard-world.js';
@@ -12,17 +14,10 @@ import type { ViewedPage } from './viewed-page.js';
 
 const WIDTHS = [400, 1_280, 3_840];
 
-interface Hostile {
-  readonly kind: string;
-  readonly text: string;
-  /** How the page shows it. */
-  readonly shown: string;
-}
-
-const asItIs = (kind: string, text: string): Hostile => ({ kind, text, shown: text });
-
-/** The escapes are written out here. If the page did not escape a character, this table would not hide it. */
-const HOSTILE: readonly Hostile[] = [
+const TEXTS: readonly Hostile[] = [
+  ...HOSTILE,
+  { kind: 'blanks around it', text: ' a ', shown: String.raw`\u{20}a\u{20}` },
+  { kind: 'the character 0', text: 'a\u0000z', shown: String.raw`a\u{0}z` },
   asItIs(
     'markup',
     '<img src=x onerror="globalThis.ran=1"><svg onload="globalThis.ran=1"></svg><script>ran=1</script>',
@@ -33,25 +28,8 @@ const HOSTILE: readonly Hostile[] = [
     `x' onfocus='globalThis.ran=1' " onfocus="globalThis.ran=1" autofocus tabindex=0 x="`,
   ),
   asItIs('entities and addresses', '&lt;b&gt; &#60;i&#62; javascript:globalThis.ran=1 ${ran=1} {{ran=1}}'),
-  {
-    kind: 'control characters',
-    text: 'a\u0000\u0007\b\t\n\r\u001b]0;title\u001b[2J\u007f\u0085\u009b31mz',
-    shown: String.raw`a\u{0}\u{7}\u{8}\u{9}\u{a}\u{d}\u{1b}]0;title\u{1b}[2J\u{7f}\u{85}\u{9b}31mz`,
-  },
-  {
-    kind: 'bidi characters',
-    text: 'a\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202egnp.exe\u2066\u2067\u2068\u2069z',
-    shown: String.raw`a\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}gnp.exe\u{2066}\u{2067}\u{2068}\u{2069}z`,
-  },
-  {
-    kind: 'blanks and invisible characters',
-    text: ' a\u00a0\u00ad\u034f\u115f\u200b\u200d\u2028\u2029\u2800\u3000\u3164\ufe0f\ufeff\u{e0041}z ',
-    shown: String.raw`\u{20}a\u{a0}\u{ad}\u{34f}\u{115f}\u{200b}\u{200d}\u{2028}\u{2029}\u{2800}\u{3000}\u{3164}\u{fe0f}\u{feff}\u{e0041}z\u{20}`,
-  },
-  asItIs('1,024 bytes without a break', 'x'.repeat(1_024)),
   asItIs('1,024 bytes of wide characters', '\u{1f512}'.repeat(256)),
   asItIs('1,024 bytes from right to left', '\u05d0'.repeat(512)),
-  { kind: '1,024 bytes of escapes', text: '\u001b'.repeat(1_024), shown: String.raw`\u{1b}`.repeat(1_024) },
 ];
 
 /** The elements that the lists and the notice consist of. None of them loads or runs anything. */
@@ -106,7 +84,7 @@ const open = async ({ page }: ViewedPage, list: string): Promise<void> => {
 describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
   const browser = useBrowser();
 
-  it.each(HOSTILE)(
+  it.each(TEXTS)(
     'shows $kind as text in labels, reasons, candidate ids, leader values and the names of elections and jobs',
     async ({ text, shown }) => {
       const database = ownDatabase();
