@@ -43,34 +43,50 @@ export function* checkQuorumSeats(
   // Faults move the clock of a server forward, in all by less than this.
   const aheadMs = plan.clockAllowanceMs;
   const startNs = Number(clock.atNs(0));
+  const { run } = history;
+  const stood = new Map([...quorumProcesses.values()].map((worker) => [worker, stands(run, worker)]));
+  const late = changes.map((_, set) => faultSpans(ofSet(run, set), 'requests come late'));
   // A process that stands still sends what it has begun when it goes on, and a request that comes late does so at the end
   // of that fault.
-  const heldBackMs = (worker: number | undefined, set: number, fromMs: number, untilMs: number): number => {
-    if (worker === undefined || fromMs >= untilMs) return 0;
-    const late = faultSpans(ofSet(history.run, set), 'requests come late');
-    const spans = [...stands(history.run, worker), ...late];
-    return overlapNs(spans, startNs + fromMs * 1e6, startNs + untilMs * 1e6) / 1e6;
+  const heldBackMs = (worker: number, set: number, fromMs: number, untilMs: number): number => {
+    const [fromNs, untilNs] = [startNs + fromMs * 1e6, startNs + untilMs * 1e6];
+    const spans = [...(stood.get(worker) ?? []), ...(late[set] ?? [])];
+    return untilMs <= fromMs ? 0 : overlapNs(spans, fromNs, untilNs) / 1e6;
   };
   const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
   const seats = changes.flatMap((ofOne, set) => seatsIn(ofOne, set, restored, evidence.aheadMs, clock));
   for (const seat of seats) {
     const worker = quorumProcesses.get(seat.process);
-    const mayHave = asks.filter(
-      (asked) =>
-        asked.worker === worker &&
-        asked.lock === seat.lock &&
-        msOf(asked.askedNs) <= seat.fromMs + ROUNDING_MS &&
-        seat.fromMs <=
-          endMsOf(asked) + SETTLED_MS + aheadMs + heldBackMs(worker, seat.set, endMsOf(asked), seat.fromMs),
-    );
-    const lastMs = Math.max(...mayHave.map(endMsOf));
-    if (seat.untilMs <= lastMs + restMs + heldBackMs(worker, seat.set, lastMs, seat.untilMs)) continue;
-    const [last] = mayHave.filter((asked) => endMsOf(asked) === lastMs);
-    const whose = last === undefined ? `${seat.lock}: no request` : named(last);
-    const what = `${whose} ended at ${lastMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`;
-    yield { invariant: 'R1', checker: 'quorum seats', what };
+    const last = lastOf(asks.filter((asked) => asked.worker === worker && mayHaveSeat(asked, seat)));
+    const endMs = last === undefined ? -Infinity : endMsOf(last);
+    // The later a request has ended, the later its seat may come. So if this one has not asked for it, no other has.
+    const boundMs =
+      worker === undefined
+        ? -Infinity
+        : endMs + SETTLED_MS + aheadMs + heldBackMs(worker, seat.set, endMs, seat.fromMs);
+    if (last === undefined || worker === undefined || seat.fromMs > boundMs) {
+      yield violation(
+        `${seat.lock}: no request is the reason of the seat ${seat.id} at ${seat.fromMs.toFixed(0)} ms`,
+      );
+    } else if (seat.untilMs > endMs + restMs + heldBackMs(worker, seat.set, endMs, seat.untilMs)) {
+      yield violation(
+        `${named(last)} ended at ${endMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`,
+      );
+    }
   }
 }
+
+const violation = (what: string): Violation => ({ invariant: 'R1', checker: 'quorum seats', what });
+
+const mayHaveSeat = ({ lock, askedNs }: Ask, seat: Seat): boolean =>
+  lock === seat.lock && msOf(askedNs) <= seat.fromMs + ROUNDING_MS;
+
+/** The request that has ended last, or has not ended. */
+const lastOf = (asks: readonly Ask[]): Ask | undefined =>
+  asks.reduce<Ask | undefined>(
+    (last, ask) => (last === undefined || endMsOf(ask) > endMsOf(last) ? ask : last),
+    undefined,
+  );
 
 /** A worker that was killed before the end of its request extends nothing: its seats end by themselves. */
 const endMsOf = ({ releasedNs, lostNs, notGranted }: Ask): number =>
