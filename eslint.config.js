@@ -41,16 +41,15 @@ export default defineConfig(
     },
   },
   {
-    // The garbage collector may take a handle that nobody keeps, and its lock then ends with the lease.
-    files: ['test/**/*.test.ts'],
+    // The garbage collector may take a handle that nobody keeps, and the library then gives its lock back.
+    files: ['test/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',
-        {
-          selector:
-            'ExpressionStatement > AwaitExpression > CallExpression[callee.property.name=/^(try)?acquire/i]',
+        ...['', 'ChainExpression > '].map((chain) => ({
+          selector: `ExpressionStatement > AwaitExpression > ${chain}CallExpression[callee.property.name=/^(try)?acquire/i]`,
           message: 'Keep the handle: use keepHold, or release it.',
-        },
+        })),
       ],
     },
   },

@@ -7,7 +7,7 @@ import { StrictChecker } from './strict-checker.js';
 import type { Promptness } from './strict-checker.js';
 import { LOCK, READ, asked, at, granted, held, history, released } from './written-history.js';
 import type { Lines } from './written-history.js';
-import { othersQueue, reader, readerWriter, upgradeable } from './written-versions.js';
+import { member, othersQueue, reader, readerWriter, upgradeable } from './written-versions.js';
 import type { Versions } from './written-versions.js';
 
 /** The oplog's clock and that of the workers begin together. */
@@ -24,7 +24,7 @@ function found(
   lines: Lines,
   promptMs = PROMPT_MS,
   silentMs: (fromMs: number, untilMs: number) => number = () => 0,
-  more: Pick<Promptness, 'unheardMs' | 'slowMs'> = {},
+  more: Pick<Promptness, 'unheardMs' | 'slowMs' | 'isAway'> = {},
   given = grant,
 ): readonly string[] {
   const checker = new StrictChecker();
@@ -48,6 +48,23 @@ const readAt = (ms: number): Lines => held(READ, 8, ms, ms + 5, 1);
 describe('the checker of strict rounds', () => {
   it('accepts a reader that shares a lease long after its grant', () => {
     expect(found([shared, left], readAt(900))).toEqual([]);
+  });
+
+  it('finds a lease that ends by itself and a hold that is lost, unless answers were kept away for as long', () => {
+    const lines: Lines = [
+      asked(100, 1, READ),
+      granted(110, 1, 8, 2_500),
+      [2_500, { type: 'lost', ask: 1, why: 'expired' }],
+    ];
+    const versions = [shared, readerWriter([])];
+    expect(found(versions, lines)).toEqual([
+      expect.stringMatching(/^L4 worker 0, ask 1: lost/),
+      expect.stringMatching(/^R1 lock: w8 was granted, and was never given back/),
+    ]);
+    const asOf: number[] = [];
+    const isAway = (untilMs: number): boolean => asOf.push(untilMs) > 0;
+    expect(found(versions, lines, PROMPT_MS, () => 0, { isAway })).toEqual([]);
+    expect(asOf).toEqual([Number(at(2_500)) / 1e6, member.expiresAt.getTime() - aheadMs]);
   });
 
   it('finds a grant that is heard late, and does not count the time in which answers were lost', () => {

@@ -19,6 +19,8 @@ const CHECKER = 'strict';
 export class StrictChecker {
   readonly #grants = new Map<string, Grant>();
   readonly #left = new Set<string>();
+  /** By lock and lease: the last stored expiry. */
+  readonly #expiryMs = new Map<string, number>();
   /** By lock and lease: when its keeper knew, or should have known, that others wait. */
   readonly #told = new Map<string, ToldKeeper[]>();
 
@@ -30,8 +32,11 @@ export class StrictChecker {
       // Zero: the lease was over before it was given back.
       if (gaveBackLease(words, id) === true) this.#left.add(`${name} ${id}`);
     }
-    // An attempt that is granted again by a late copy of its request has to be given back again.
-    for (const id of idsIn(after)) if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
+    for (const { id, expiresAt } of leasesIn(after)) {
+      this.#expiryMs.set(`${name} ${id}`, expiresAt.getTime());
+      // An attempt that is granted again by a late copy of its request has to be given back again.
+      if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
+    }
   }
 
   judge(history: History, grants: readonly Grant[], promptness: Promptness): readonly Violation[] {
@@ -40,7 +45,7 @@ export class StrictChecker {
       if (!this.#grants.has(key)) this.#grants.set(key, grant);
     }
     return [
-      ...this.#lostHolds(history),
+      ...this.#lostHolds(history, promptness),
       ...this.#lateNews(history, promptness),
       ...this.#sharedAhead(history, promptness),
       ...this.#keptIdle(history, promptness),
@@ -64,10 +69,11 @@ export class StrictChecker {
     }
   }
 
-  *#lostHolds({ workers }: History): Iterable<Violation> {
+  *#lostHolds({ workers }: History, { isAway = () => false }: Promptness): Iterable<Violation> {
     for (const [worker, lines] of workers.entries()) {
       for (const line of lines) {
         if (line.type !== 'lost' && line.type !== 'not held') continue;
+        if (isAway(msOfLine(line))) continue;
         yield violation('L4', `worker ${worker}, ask ${line.ask}: ${line.type}, and nothing happened to it`);
       }
     }
@@ -148,9 +154,10 @@ export class StrictChecker {
   }
 
   /** If the store is slow, a process may give up on an attempt before any answer shows the grant. */
-  *#expired({ aheadMs, slowMs = () => 0 }: Promptness): Iterable<Violation> {
+  *#expired({ aheadMs, slowMs = () => 0, isAway = () => false }: Promptness): Iterable<Violation> {
     for (const [key, { lock, id, wallMs }] of this.#grants) {
       if (this.#left.has(key) || slowMs(wallMs - aheadMs, Infinity) > 0) continue;
+      if (isAway((this.#expiryMs.get(key) ?? wallMs) - aheadMs)) continue;
       yield violation('R1', `${lock}: ${id} was granted, and was never given back`);
     }
   }
@@ -206,8 +213,10 @@ function usesIn(workers: History['workers'], aheadMs: number): ReadonlyMap<strin
 
 type Asked = Extract<WorkerLine, { readonly type: 'asked' }>;
 
+const msOfLine = ({ atNs }: WorkerLine): number => Number(atNs) / 1e6;
+
 /** The time of a line on the clock of the oplog. */
-const wallMsOf = ({ atNs }: WorkerLine, aheadMs: number): number => Number(atNs) / 1e6 + aheadMs;
+const wallMsOf = (line: WorkerLine, aheadMs: number): number => msOfLine(line) + aheadMs;
 
 export interface Promptness {
   /** By how much the wall clock is ahead of the monotonic one. */
@@ -219,10 +228,14 @@ export interface Promptness {
   readonly unheardMs?: (fromMs: number, untilMs: number) => number;
   /** For how long the store was too slow for anybody between the two. Default: never. */
   readonly slowMs?: (fromMs: number, untilMs: number) => number;
+  /** Whether answers were kept away for so long that a lease may have ended by itself before this time. Default: never. */
+  readonly isAway?: (untilMs: number) => boolean;
 }
 
-const idsIn = (document: Document | null): readonly string[] =>
-  document === null ? [] : versionOf(document).leases.map(({ id }) => id);
+const leasesIn = (document: Document | null): Version['leases'] =>
+  document === null ? [] : versionOf(document).leases;
+
+const idsIn = (document: Document | null): readonly string[] => leasesIn(document).map(({ id }) => id);
 
 const violation = (invariant: Violation['invariant'], what: string): Violation => ({
   ...{ invariant, checker: CHECKER },

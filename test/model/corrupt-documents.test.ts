@@ -55,10 +55,12 @@ const updatesOf = (index: number, cases: number): typeof UPDATES => {
 const seed = drawSeed('corrupt documents');
 const random = randomFrom(seed);
 
-/** About one item in `oneIn`, drawn, and at least one. */
+/** About one item in `oneIn`, and at least one. All are drawn. */
 const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
   const drawn = all.filter(() => random.between(1, oneIn) === 1);
-  return drawn.length > 0 ? drawn : all.slice(0, 1);
+  if (drawn.length > 0) return drawn;
+  const one = random.between(0, all.length - 1);
+  return all.slice(one, one + 1);
 };
 const ONE_IN = byBreadth(160, 4);
 

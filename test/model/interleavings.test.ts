@@ -13,7 +13,7 @@ const LANES = 8;
 /** How many schedules of each kind also run on the server. */
 const SAMPLE = byBreadth(8, 200);
 /** One choice of scripts in this many is explored on the model. The seed draws the first one. */
-const ONE_IN = byBreadth(100, 1);
+const ONE_IN = byBreadth(40, 1);
 
 /** Every choice of three scripts, in one order, because the clients are equal. */
 function* threeClients(scripts: readonly ((client: number) => Script)[]): Generator<readonly Script[]> {

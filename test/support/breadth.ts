@@ -1,7 +1,7 @@
 /**
- * How much of each suite is run. `npm test` is the quick run, with fewer histories, schedules and seconds. `npm run test:long`
- * runs what that leaves out, and more of what it shortens; together they run every test. docs/guarantees.md lists the
- * difference.
+ * How much of each suite is run. `npm test` is the quick run, with fewer histories, schedules and seconds. The long
+ * run, `npm run test:long`, has what that leaves out, and more of what it shortens; together they run every test.
+ * docs/guarantees.md lists the difference.
  */
 export type Breadth = 'quick' | 'long';
 

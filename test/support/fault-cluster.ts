@@ -6,7 +6,7 @@ import type { ClusterOptions, FaultCluster } from '../../lab/cluster/fault-clust
 /** Three members on a busy machine, with an election. */
 const START_BOUND_MS = 180_000;
 
-/** A cluster that is started before the tests of the file, and stopped after them. Tests get it by calling the function. */
+/** Starts a cluster before the tests of the file, and stops it after them. Tests get it by calling the function. */
 export function useFaultCluster(options: ClusterOptions = {}): () => FaultCluster {
   let cluster: FaultCluster | undefined;
   beforeAll(async () => {

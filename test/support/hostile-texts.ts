@@ -1,5 +1,5 @@
-// Texts that any process may store. The escapes are written out here: a table that the library computes would hide that it
-// does not escape a character.
+// Texts that any process may store. The escapes are written out here. If the library computed them, the table would
+// hide a character that the library does not escape.
 
 export interface Hostile {
   readonly kind: string;

@@ -57,6 +57,8 @@ export const FILES_OF_BOTH_RUNS: readonly string[] = [
   'behaviour/protocol/caller-text.test.ts',
   'behaviour/store/wake-stream.test.ts',
   'behaviour/testing/{elections-and-jobs,faults,quorum}.test.ts',
+  // The servers of the long run write to a disk.
+  'faults/failovers.test.ts',
   // A promise cites its suite for both ways of waiting, and only the long run has the other way.
   'behaviour/processes/processes.change-stream.test.ts',
 ];

@@ -1,6 +1,6 @@
 type Methods<T> = { readonly [Name in keyof T]?: (...args: never[]) => unknown };
 
-/** The same object with these methods instead of its own. They call the object itself for what they do not change. */
+/** The same object with these methods instead of its own. A method of the object that calls another one calls its own. */
 export const withMethods = <T extends object>(object: T, methods: Methods<T>): T =>
   new Proxy(object, {
     get: (target, name) => {

@@ -87,7 +87,7 @@ export class ProcessWorld implements AsyncDisposable {
   async watchTakeover(heir: LockProvider, asking: boolean): Promise<Takeover> {
     const seen = new Map<string, LeaseInfo>();
     const to = await eventually('the heir takes over', async () => {
-      if (asking) await this.#observer.tryAcquireMutex(this.lockName);
+      if (asking) await (await this.#observer.tryAcquireMutex(this.lockName))?.release();
       const holders = (await this.#observer.inspect(this.lockName))?.holders ?? [];
       const heirs = holders.find(({ process }) => process === heir.processId);
       if (heirs === undefined) for (const holder of holders) seen.set(holder.id, holder);

@@ -87,6 +87,7 @@ const USES: Readonly<Record<Way, (name: string) => Promise<unknown>>> = {
   'another kind': (name) => whileBusy(name, () => refused(here.createSemaphore(name, 2).acquire())),
   'an inspection': (name) => whileBusy(name, () => here.inspect(name)),
   'an abandoned handle': async (name) => {
+    // eslint-disable-next-line no-restricted-syntax -- the handle is to be collected
     await here.acquireMutex(name);
   },
   'an election': async (name) => {

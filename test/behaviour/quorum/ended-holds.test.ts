@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { settled } from '../../../lab/patience.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { MockQuorum, inTime, isSilent } from './mock-stores.js';
 import type { MockStore } from './mock-stores.js';
 
@@ -10,7 +11,7 @@ const LEASE_MS = 3_000;
 async function probed(): Promise<{
   readonly quorum: MockQuorum;
   readonly silent: MockStore;
-  readonly probe: () => Promise<unknown>;
+  readonly probe: () => Promise<void>;
   readonly answer: () => void;
 }> {
   const quorum = new MockQuorum(3, { leaseMs: LEASE_MS });
@@ -20,12 +21,12 @@ async function probed(): Promise<{
   await (await inTime(quorum, quorum.mutex.acquire())).release();
   let answer!: () => void;
   const answered = new Promise<void>((resolve) => (answer = resolve));
-  const probe = async (): Promise<unknown> => {
+  const probe = async (): Promise<void> => {
     silent.says = async (wish) => {
       await answered;
       return await grants(wish);
     };
-    return await quorum.lock.tryAcquireWrite();
+    await keepHold(quorum.lock.tryAcquireWrite());
   };
   return { quorum, silent, probe, answer };
 }

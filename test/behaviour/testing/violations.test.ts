@@ -111,8 +111,10 @@ describe('violations() finds', () => {
   it('nothing in a document of the application whose _id only looks like the name of a lock', async () => {
     fleet = new Fleet(41);
     const { set, members } = fleet;
-    await members[0]?.locks.createMutex('5').acquire();
-    await members[0]?.db.collection<{ _id: number }>('distributed.locks').insertOne({ _id: 5 });
+    const [member] = members;
+    if (member === undefined) throw new Error('no process');
+    await keepHold(member.locks.createMutex('5').acquire());
+    await member.db.collection<{ _id: number }>('distributed.locks').insertOne({ _id: 5 });
     await set.settle();
     expect(set.violations()).toEqual([]);
   });

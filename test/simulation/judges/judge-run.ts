@@ -121,7 +121,7 @@ export function judgeRun(evidence: Evidence): Judgement {
   const revocations = judgeRevocations(evidence, { changes, steps, restored, mayVanish }, when);
   const promptness = { aheadMs, promptMs: PROMPT_MS, silentMs: silenceIn(history.run) };
   const unheardMs = unheardIn(history.run, plan.leaseMs);
-  const strictly = { ...promptness, unheardMs };
+  const strictly = { ...promptness, unheardMs, isAway: awayIn(promptness.silentMs, plan) };
   const leniently = { ...promptness, promptMs: PROMPT_MS + unheardMs(0, Infinity) };
   const isOfQuorum = (lock: string): boolean => lock.startsWith(QUORUM_LOCK);
   const single = { ...history, workers: history.workers.map((lines) => withoutQuorum(lines)) };
@@ -188,6 +188,25 @@ function silenceIn(run: Evidence['history']['run']): (fromMs: number, untilMs: n
   }));
   const spans = [...losses, ...faultSpans(run, 'the primary steps down')];
   return (fromMs, untilMs) => overlapNs(spans, fromMs * 1e6, untilMs * 1e6) / 1e6;
+}
+
+/** If answers are kept away for so much of a time, the few extensions of a holder in that time may all fail. */
+const AWAY_SHARE = 2 / 3;
+
+/** The times at which that is looked at, in each lease. */
+const LOOKS = 12;
+
+/** A holder counts on its lease, less the allowance. Strict worlds may have many faults in that time, one after the other. */
+function awayIn(
+  silentMs: (fromMs: number, untilMs: number) => number,
+  { leaseMs, clockAllowanceMs }: Evidence['plan'],
+): (untilMs: number) => boolean {
+  const countedMs = leaseMs - clockAllowanceMs;
+  const looks = Array.from({ length: LOOKS + 1 }, (_, look) => (look * leaseMs) / LOOKS);
+  return (untilMs) =>
+    looks
+      .map((before) => untilMs - before)
+      .some((atMs) => silentMs(atMs - countedMs, atMs) >= AWAY_SHARE * countedMs);
 }
 
 /** While change streams are silent, waiters and keepers look every third of a lease. */

@@ -19,7 +19,7 @@ interface Seat {
   untilMs: number;
 }
 
-/** An unanswered request takes effect, and is given back, within two store timeouts, unless a fault holds it back longer. */
+/** An unanswered request takes effect, and is given back, within two store timeouts, unless a fault holds it back. */
 const SETTLED_MS = 3_100;
 
 /** The server has whole milliseconds. */
@@ -42,38 +42,52 @@ export function* checkQuorumSeats(
   const asks = asksOf(history, clock);
   // Faults move the clock of a server forward, in all by less than this.
   const aheadMs = plan.clockAllowanceMs;
-  const startNs = Number(clock.atNs(0));
-  const { run } = history;
-  const stood = new Map([...quorumProcesses.values()].map((worker) => [worker, stands(run, worker)]));
-  const late = changes.map((_, set) => faultSpans(ofSet(run, set), 'requests come late'));
-  // A process that stands still sends what it has begun when it goes on, and a request that comes late does so at the end
-  // of that fault.
-  const heldBackMs = (worker: number, set: number, fromMs: number, untilMs: number): number => {
-    const [fromNs, untilNs] = [startNs + fromMs * 1e6, startNs + untilMs * 1e6];
-    const spans = [...(stood.get(worker) ?? []), ...(late[set] ?? [])];
-    return untilMs <= fromMs ? 0 : overlapNs(spans, fromNs, untilNs) / 1e6;
-  };
+  const heldBackMs = heldBackIn(evidence, changes.length, SETTLED_MS + aheadMs);
   const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
   const seats = changes.flatMap((ofOne, set) => seatsIn(ofOne, set, restored, evidence.aheadMs, clock));
   for (const seat of seats) {
     const worker = quorumProcesses.get(seat.process);
     const last = lastOf(asks.filter((asked) => asked.worker === worker && mayHaveSeat(asked, seat)));
     const endMs = last === undefined ? -Infinity : endMsOf(last);
-    // The later a request has ended, the later its seat may come. So if this one has not asked for it, no other has.
-    const boundMs =
-      worker === undefined
-        ? -Infinity
-        : endMs + SETTLED_MS + aheadMs + heldBackMs(worker, seat.set, endMs, seat.fromMs);
-    if (last === undefined || worker === undefined || seat.fromMs > boundMs) {
+    // The later a request has ended, the later its seat may come. So a seat that is too late for the last request is
+    // too late for all.
+    if (
+      last === undefined ||
+      seat.fromMs > endMs + SETTLED_MS + aheadMs + heldBackMs(seat, endMs, seat.fromMs)
+    ) {
       yield violation(
         `${seat.lock}: no request is the reason of the seat ${seat.id} at ${seat.fromMs.toFixed(0)} ms`,
       );
-    } else if (seat.untilMs > endMs + restMs + heldBackMs(worker, seat.set, endMs, seat.untilMs)) {
+    } else if (seat.untilMs > endMs + restMs + heldBackMs(seat, endMs, seat.untilMs)) {
       yield violation(
         `${named(last)} ended at ${endMs.toFixed(0)} ms, and its seat ${seat.id} stayed until ${seat.untilMs.toFixed(0)} ms`,
       );
     }
   }
+}
+
+/**
+ * For how long faults hold back what a request has begun that ended at `fromMs`. A process that stands still sends it
+ * when it goes on. A request that comes late arrives at the end of that fault. A fault that begins after everything has
+ * settled holds nothing back.
+ */
+function heldBackIn(
+  { history, quorumProcesses }: Evidence,
+  sets: number,
+  settledMs: number,
+): (seat: Seat, fromMs: number, untilMs: number) => number {
+  const { run } = history;
+  const startNs = Number(clockOf(history).atNs(0));
+  const stood = new Map([...quorumProcesses].map(([process, worker]) => [process, stands(run, worker)]));
+  const late = Array.from({ length: sets }, (_, set) => faultSpans(ofSet(run, set), 'requests come late'));
+  return ({ process, set }, fromMs, untilMs) => {
+    if (untilMs <= fromMs) return 0;
+    const [fromNs, untilNs] = [startNs + fromMs * 1e6, startNs + untilMs * 1e6];
+    const still = stood.get(process) ?? [];
+    const settledNs = fromNs + settledMs * 1e6 + overlapNs(still, fromNs, untilNs);
+    const holding = (late[set] ?? []).filter((span) => span.fromNs <= settledNs);
+    return overlapNs([...still, ...holding], fromNs, untilNs) / 1e6;
+  };
 }
 
 const violation = (what: string): Violation => ({ invariant: 'R1', checker: 'quorum seats', what });

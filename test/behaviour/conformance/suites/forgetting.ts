@@ -10,6 +10,7 @@ import type { Subject } from '../lock-world.js';
 
 /** A function of its own, so that no variable of a test keeps the handle. */
 async function takeAndForget(lock: ExclusiveLock): Promise<void> {
+  // eslint-disable-next-line no-restricted-syntax -- the handle is to be collected
   await lock.acquire();
 }
 
