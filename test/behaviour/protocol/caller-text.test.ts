@@ -3,7 +3,6 @@ import { afterAll, describe, expect, inject, it } from 'vitest';
 import { LockDocumentDriver } from '../../model/documents/lock-document-driver.js';
 import { KINDS } from '../../model/documents/lock-kinds.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
-import { byBreadth } from '../../support/breadth.js';
 import { ask, enqueue, evict, exchange, leave, tryOnce } from '../../model/documents/operations.js';
 
 const driver = new LockDocumentDriver(inject('mongoUri'));
@@ -88,9 +87,7 @@ describe('the reason and the label', () => {
   });
 });
 
-const TRIED_KINDS = byBreadth(KINDS.slice(0, 1), KINDS);
-
-describe.each(TRIED_KINDS)('an invented attempt id for a $model.kind', ({ rules }) => {
+describe.each(KINDS)('an invented attempt id for a $model.kind', ({ rules }) => {
   const own = new LockDocumentDriver(inject('mongoUri'), rules);
 
   afterAll(() => own[Symbol.asyncDispose]());
