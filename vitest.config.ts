@@ -57,6 +57,8 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: SIMULATION,
+            // Its files share nothing with servers, and the quick run has the same suites in shared processes.
+            isolate: false,
             // What waits for no event of the simulation never ends.
             testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },
