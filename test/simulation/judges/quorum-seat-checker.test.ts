@@ -51,3 +51,14 @@ it('a seat of a request that has failed may come as late as a fault of its repli
   expect(judged(versions, failed, lateRequests(1))).toMatch(/^R1 .*no request is the reason/);
   expect(judged(versions, failed, lateRequests(0))).toBe('');
 });
+
+it('such a seat comes no later than that, and stays no longer than a lease', () => {
+  const late: Written = [[7_500, mutex(lease('wa', 5, { expiresAt: date(7_600) }))]];
+  expect(judged(late, failed, lateRequests(0))).toMatch(
+    /^R1 .*no request is the reason of the seat wa at 7500 ms/,
+  );
+  const long: Written = [[3_950, mutex(lease('wa', 5, { expiresAt: date(8_000) }))]];
+  expect(judged(long, failed, lateRequests(0))).toMatch(
+    /^R1 quorum-mutex: worker 0, ask 0.* ended at 100 ms, and its seat wa stayed until 8000 ms/,
+  );
+});
