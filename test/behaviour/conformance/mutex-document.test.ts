@@ -91,7 +91,7 @@ describe.concurrent('the document of a mutex', () => {
     const locks = database.client().provider({ createIndexes: false });
     const ids: string[] = [];
     locks.on('waiting', ({ id }) => ids.push(id));
-    await keepHold(locks.acquireMutex('x'));
+    const held = await keepHold(locks.acquireMutex('x'));
     for (const why of ['first', 'second', 'third']) {
       const before = ids.length;
       void locks.acquireMutex('x', { why }).catch(() => undefined);
@@ -104,6 +104,7 @@ describe.concurrent('the document of a mutex', () => {
       expect(Object.keys(waiter).sort()).toEqual(['expiresAt', 'leaseMs', 'process', 'since', 'why']);
       expect(waiter.expiresAt.getTime()).toBeGreaterThan((waiter['since'] as Date).getTime());
     }
+    expect(held.isHeld).toBe(true);
   });
 
   it('stays after the release, with its fence', async () => {
