@@ -1,5 +1,5 @@
 import { MongoClient } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { LockLostError } from '../../src/index.js';
 import { useFaultCluster } from '../support/fault-cluster.js';
@@ -51,10 +51,13 @@ function lateMs({ electedMs, writtenMs }: FirstWrite, grantedMs: number): number
 
 const started = useFaultCluster();
 
+beforeEach(async () => {
+  await started().heal();
+}, 100_000);
+
 describe('a failover', () => {
   it('grants and confirms what a paused primary did not answer, right after the election', async () => {
     const cluster = started();
-    await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
     const locks = database.client().provider({ createIndexes: false, storeTimeoutMs: STORE_TIMEOUT_MS });
     const held = await locks.acquireMutex('held', { leaseMs: 300_000 });
@@ -74,12 +77,10 @@ describe('a failover', () => {
 
   it('does not delay a lock that is released after the election', async () => {
     const cluster = started();
-    await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
-    const [here, there] = [database.client(), database.client()].map((client) =>
-      client.provider({ createIndexes: false, leaseMs: 300_000, storeTimeoutMs: STORE_TIMEOUT_MS }),
-    );
-    if (here === undefined || there === undefined) throw new Error('no provider');
+    const options = { createIndexes: false, leaseMs: 300_000, storeTimeoutMs: STORE_TIMEOUT_MS };
+    const here = database.client().provider(options);
+    const there = database.client().provider(options);
     const held = await here.acquireMutex('held');
     const granted = later(there.acquireMutex('held').then((hold) => ({ hold, atMs: Date.now() })));
     await untilWaiting(here, 'held');
@@ -95,12 +96,9 @@ describe('a failover', () => {
 
   it('does not end a hold with a long lease, and reports one with a short lease as lost before the next grant', async () => {
     const cluster = started();
-    await cluster.heal();
     await using database = new OwnDatabase(cluster.uri);
-    const [here, there] = [database.client(), database.client()].map((client) =>
-      client.provider({ createIndexes: false }),
-    );
-    if (here === undefined || there === undefined) throw new Error('no provider');
+    const here = database.client().provider({ createIndexes: false });
+    const there = database.client().provider({ createIndexes: false });
     const long = await here.createMutex('long', { leaseMs: 30_000 }).acquire();
     const short = await here.createMutex('short', { leaseMs: 2_000 }).acquire();
     let toldMs = Infinity;
