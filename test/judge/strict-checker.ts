@@ -28,14 +28,15 @@ export class StrictChecker {
   take({ name, before, after, wallMs }: Change): void {
     const words = readWake(after?.['wake']);
     if (after !== null && after['kind'] !== 'election') this.#noteTold(name, versionOf(after), wallMs);
-    for (const id of idsIn(before)) {
+    const idsBefore = idsIn(before);
+    for (const id of idsBefore) {
       // Zero: the lease was over before it was given back.
       if (gaveBackLease(words, id) === true) this.#left.add(`${name} ${id}`);
     }
     for (const { id, expiresAt } of leasesIn(after)) {
       this.#expiryMs.set(`${name} ${id}`, expiresAt.getTime());
       // An attempt that is granted again by a late copy of its request has to be given back again.
-      if (!idsIn(before).includes(id)) this.#left.delete(`${name} ${id}`);
+      if (!idsBefore.includes(id)) this.#left.delete(`${name} ${id}`);
     }
   }
 

@@ -42,8 +42,9 @@ export function* checkQuorumSeats(
   const asks = asksOf(history, clock);
   // Faults move the clock of a server forward, in all by less than this.
   const aheadMs = plan.clockAllowanceMs;
-  const heldBackMs = heldBackIn(evidence, changes.length, SETTLED_MS + aheadMs);
-  const restMs = plan.leaseMs + 2 * aheadMs + SETTLED_MS;
+  const settledMs = SETTLED_MS + aheadMs;
+  const restMs = plan.leaseMs + aheadMs + settledMs;
+  const heldBackMs = heldBackIn(evidence, clock, changes.length, settledMs);
   const seats = changes.flatMap((ofOne, set) => seatsIn(ofOne, set, restored, evidence.aheadMs, clock));
   for (const seat of seats) {
     const worker = quorumProcesses.get(seat.process);
@@ -51,10 +52,7 @@ export function* checkQuorumSeats(
     const endMs = last === undefined ? -Infinity : endMsOf(last);
     // The later a request has ended, the later its seat may come. So a seat that is too late for the last request is
     // too late for all.
-    if (
-      last === undefined ||
-      seat.fromMs > endMs + SETTLED_MS + aheadMs + heldBackMs(seat, endMs, seat.fromMs)
-    ) {
+    if (last === undefined || seat.fromMs > endMs + settledMs + heldBackMs(seat, endMs, seat.fromMs)) {
       yield violation(
         `${seat.lock}: no request is the reason of the seat ${seat.id} at ${seat.fromMs.toFixed(0)} ms`,
       );
@@ -72,12 +70,12 @@ export function* checkQuorumSeats(
  * settled holds nothing back.
  */
 function heldBackIn(
-  { history, quorumProcesses }: Evidence,
+  { history: { run }, quorumProcesses }: Evidence,
+  clock: RunClock,
   sets: number,
   settledMs: number,
 ): (seat: Seat, fromMs: number, untilMs: number) => number {
-  const { run } = history;
-  const startNs = Number(clockOf(history).atNs(0));
+  const startNs = Number(clock.atNs(0));
   const stood = new Map([...quorumProcesses].map(([process, worker]) => [process, stands(run, worker)]));
   const late = Array.from({ length: sets }, (_, set) => faultSpans(ofSet(run, set), 'requests come late'));
   return ({ process, set }, fromMs, untilMs) => {
