@@ -27,8 +27,8 @@ export default defineConfig(({ mode }) => {
     setupFiles: ['test/support/each-file.ts'],
     env: { [BREADTH_VARIABLE]: breadth },
     pool: 'forks',
-    // To load the library takes a file longer than most of its tests, so files share a process in the quick run.
-    isolate: breadth === 'long',
+    // To load the library takes a file longer than most of its tests, so files share a process.
+    isolate: false,
     // What lives until the end of a test is then collected once, rather than copied several times.
     execArgv: ['--max-semi-space-size=64'],
     // Far more than any of them takes: a bound of what hangs, on whatever machine.
@@ -38,7 +38,7 @@ export default defineConfig(({ mode }) => {
   };
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
-  // The files of the quick run mostly wait. Those of the long run each load the library anew.
+  // The files of the quick run mostly wait. Many of the long run start processes of their own.
   const filesEach = breadth === 'long' ? 2 : 3;
   const waiting = { maxWorkers: filesEach * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {
@@ -57,8 +57,6 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: SIMULATION,
-            // Its files share nothing with servers, and the quick run has the same suites in shared processes.
-            isolate: false,
             // What waits for no event of the simulation never ends.
             testTimeout: 120_000,
             env: { ...shared.env, [STORE_VARIABLE]: 'memory' },

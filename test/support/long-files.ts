@@ -66,6 +66,5 @@ export const FILES_OF_BOTH_RUNS: readonly string[] = [
 /** Files that keep a processor busy all the time, rather than wait: more of them at a time would only slow each other. */
 export const BUSY_FILES: readonly string[] = [
   '{model,behaviour/protocol,simulation,simulation/interpreter}/*.test.ts',
-  'faults/scenarios/overload.test.ts',
   'faults/scenarios/stored-anything.test.ts',
 ];
