@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import type { Lease, Waiter } from '../../src/protocol/lock-document.js';
 import type { Exchange, Operation } from '../../src/protocol/operation.js';
 import { checkLegal, checkNoSeatStaysEmpty, permitsOf } from '../../src/testing/judge/legality.js';
@@ -287,13 +289,17 @@ export function isNamed(
 }
 
 function checkSame(was: object, is: object, except: readonly string[], message: string): void {
+  const [before, after] = [was, is] as readonly Readonly<Record<string, unknown>>[];
+  const isSame = (field: string): boolean =>
+    except.includes(field) || isDeepStrictEqual(before?.[field], after?.[field]);
+  if ([...Object.keys(was), ...Object.keys(is)].every(isSame)) return;
   const text = (value: object): string =>
     JSON.stringify(
       Object.entries(value)
         .filter(([field]) => !except.includes(field))
         .sort(([a], [b]) => (a < b ? -1 : 1)),
     );
-  check(text(was) === text(is), `${message}: ${text(was)} → ${text(is)}`);
+  throw new Error(`${message}: ${text(was)} → ${text(is)}`);
 }
 
 function check(holds: boolean, message: string): void {

@@ -1,6 +1,7 @@
 import type { Lease, Waiter } from '../../../src/protocol/lock-document.js';
 import { judge } from '../../judge/invariants.js';
 import { versionOf } from '../../../src/testing/judge/lock-version.js';
+import type { Version } from '../../../src/testing/judge/lock-version.js';
 import { omit } from '../reference/model-draft.js';
 import { toStored } from '../reference/model-views.js';
 import { settle } from './planned-operation.js';
@@ -19,6 +20,7 @@ const START_MS = Date.UTC(2030, 0, 1);
 
 interface State {
   readonly model: Stored;
+  readonly version: Version;
   readonly lastToken: number;
 }
 
@@ -59,10 +61,9 @@ export function explore(kind: ModelKind, clients: readonly Script[]): Exploratio
     schedulesFrom.set(key, schedules);
     return schedules;
   };
-  const start: State = { model: { type: 'missing' }, lastToken: 0 };
   const schedules = go(
     clients.map(() => 0),
-    start,
+    stateOf(kind, { type: 'missing' }, 0),
   );
   return { schedules, states: schedulesFrom.size };
 }
@@ -94,8 +95,13 @@ function keyOf(positions: readonly number[], model: Stored): string {
   return JSON.stringify([positions, limit, seats, places]);
 }
 
-function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs: number): State {
-  if (event.type === 'lapse') return { model: lapsed(model, event), lastToken };
+const stateOf = (kind: ModelKind, model: Stored, lastToken: number): State => ({
+  ...{ model, version: versionIn(kind, model), lastToken },
+});
+
+function step(kind: ModelKind, state: State, event: Event, nowMs: number): State {
+  const { model, version: before, lastToken } = state;
+  if (event.type === 'lapse') return stateOf(kind, lapsed(model, event), lastToken);
   if (event.type !== 'update') throw new Error(`no client does ${event.type}`);
   const knowledge = {
     nowMs,
@@ -107,10 +113,8 @@ function step(kind: ModelKind, { model, lastToken }: State, event: Event, nowMs:
     lastCallOf: () => 0,
   };
   const operations = event.operations.map((planned) => settle(planned, knowledge));
-  const { after } = transition(kind, model, operations, nowMs);
-  const before = versionOf(storedOf(kind, model));
-  const judged = judge({ before, operations, nowMs, after: versionOf(storedOf(kind, after)) }, lastToken);
-  return { model: after, lastToken: judged };
+  const next = stateOf(kind, transition(kind, model, operations, nowMs).after, lastToken);
+  return { ...next, lastToken: judge({ before, operations, nowMs, after: next.version }, lastToken) };
 }
 
 /** Ends the lease or the place of an attempt. `silent` leaves a leader its transition. */
@@ -137,11 +141,11 @@ function lapsed(model: Stored, { target: id, when }: Extract<Event, { type: 'lap
 
 const leasesOf = (model: Stored): readonly Lease[] => (model.type === 'lock' ? model.document.leases : []);
 
-const storedOf = (kind: ModelKind, model: Stored): Readonly<Record<string, unknown>> | null =>
-  model.type === 'lock' ? toStored(kind, 'm', model.document) : null;
+const versionIn = (kind: ModelKind, model: Stored): Version =>
+  versionOf(model.type === 'lock' ? toStored(kind, 'm', model.document) : null);
 
 /** L1, as far as a document shows it: after all clients have released, cancelled or lapsed, an update empties it. */
 function assertEmpty(kind: ModelKind, model: Stored, nowMs: number): void {
-  const { leases, queue } = versionOf(storedOf(kind, transition(kind, model, [], nowMs).after));
+  const { leases, queue } = versionIn(kind, transition(kind, model, [], nowMs).after);
   if (leases.length + queue.length > 0) throw new Error('L1: a lease or a place is left');
 }
