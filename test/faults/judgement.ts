@@ -100,7 +100,7 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
     passes.take(change);
   });
   const { grants } = versions;
-  const slowMs = slowTimesIn(history.run);
+  const slowMs = slowTimesIn(history);
   const promptness = { aheadMs, promptMs: PROMPT_MS, slowMs };
   const elections = await electionsIn(oplog, history, aheadMs);
   // A machine that is too busy keeps the members from hearing of each other, or from answering in time. Then the store,

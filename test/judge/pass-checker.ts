@@ -63,7 +63,8 @@ export class PassChecker {
       const counts = new Map<Waiting, number>();
       for (const { lock, ask, fromMs, grantedMs, allowed } of passesIn(lines, byLease, aheadMs)) {
         for (const waiting of this.#waits.get(lock) ?? []) {
-          const heardByMs = waiting.fromMs + promptMs + slowMs(waiting.fromMs - aheadMs, fromMs - aheadMs);
+          const slowly = slowMs(waiting.fromMs - aheadMs, fromMs - aheadMs, worker);
+          const heardByMs = waiting.fromMs + promptMs + slowly;
           const isOvertaken = heardByMs < fromMs && grantedMs < waiting.untilMs;
           if (!isOvertaken || waiting.process === process?.process) continue;
           const count = (counts.get(waiting) ?? 0) + 1;

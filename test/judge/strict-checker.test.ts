@@ -92,7 +92,10 @@ describe('the checker of strict rounds', () => {
   });
 
   it('accepts what a store that is slow for everybody delays, and nothing else', () => {
-    const slowMs = slowTimesIn([{ type: 'store was slow', sinceNs: at(100), atNs: at(1_250) }]);
+    const slowMs = slowTimesIn({
+      run: [{ type: 'store was slow', sinceNs: at(100), atNs: at(1_250) }],
+      workers: [],
+    });
     const late = (grantedAtMs: number): Lines => [
       ...[asked(0, 1, READ), granted(grantedAtMs, 1, 8, 2_500), ...released(2_000, 1)],
     ];
@@ -103,6 +106,23 @@ describe('the checker of strict rounds', () => {
     expect(leniently([shared], readAt(900))).toEqual([]);
     const lateGrant = { ...grant, wallMs: 1_300 };
     expect(found([shared], readAt(900), PROMPT_MS, undefined, { slowMs }, lateGrant)).toHaveLength(1);
+  });
+
+  it('does not count the time in which the machine did not let the worker run, and counts no time twice', () => {
+    const starved = (sinceMs: number, atMs: number): Lines[number] => [
+      atMs,
+      { type: 'starved', sinceNs: at(sinceMs) },
+    ];
+    const late = [asked(0, 1, READ), granted(1_200, 1, 8, 2_500), ...released(1_300, 1)];
+    const judged = (...starvation: Lines): readonly string[] => {
+      const lines = [...late, ...starvation];
+      const slowMs = slowTimesIn(history([lines], [[700, { type: 'store was slow', sinceNs: at(500) }]]));
+      return found([shared, left], lines, PROMPT_MS, undefined, { slowMs });
+    };
+    expect(judged()).toEqual([expect.stringMatching(/^L2 .*heard 1200 ms after its grant/)]);
+    expect(judged(starved(50, 700), starved(750, 1_250))).toEqual([]);
+    expect(judged(starved(50, 700), starved(850, 1_250))).toHaveLength(1);
+    expect(judged(starved(500, 700), starved(500, 700))).toHaveLength(1);
   });
 
   it('accepts a reader that shares a lease just after its keeper was told of a waiter', () => {

@@ -6,6 +6,7 @@ import type { Version } from '../../src/testing/judge/lock-version.js';
 import { hasToken } from '../../src/testing/judge/token-blocks.js';
 import type { Change } from './oplog-entry.js';
 import type { Grant } from './oplog-checker.js';
+import type { SlowTimes } from './slow-times.js';
 import type { History, WorkerLine } from '../faults/history.js';
 import type { Violation } from '../faults/verdict.js';
 
@@ -101,7 +102,7 @@ export class StrictChecker {
         const fromMs = Math.max(grant?.wallMs ?? Infinity, wallMsOf(asked, aheadMs));
         const lateMs = wallMsOf(line, aheadMs) - fromMs;
         const span = [fromMs - aheadMs, fromMs + lateMs - aheadMs] as const;
-        if (lateMs - silentMs(...span) - unheardMs(...span) - slowMs(...span) > promptMs) {
+        if (lateMs - silentMs(...span) - unheardMs(...span) - slowMs(...span, worker) > promptMs) {
           yield violation(
             'L2',
             `worker ${worker}, ask ${line.ask}: heard ${lateMs.toFixed(0)} ms after its grant`,
@@ -125,7 +126,9 @@ export class StrictChecker {
         const askedMs = wallMsOf(asked, aheadMs);
         const told = (this.#told.get(`${asked.lock} ${line.id}`) ?? []).find(({ fromMs, untilMs }) => {
           const span = [fromMs - aheadMs, askedMs - aheadMs] as const;
-          return fromMs + promptMs + unheardMs(...span) + slowMs(...span) < askedMs && askedMs < untilMs;
+          return (
+            fromMs + promptMs + unheardMs(...span) + slowMs(...span, worker) < askedMs && askedMs < untilMs
+          );
         });
         if (told === undefined) continue;
         const what = `${asked.lock}: worker ${worker}, ask ${line.ask} shares ${line.id}, whose keeper was told of a waiter ${(askedMs - told.fromMs).toFixed(0)} ms before`;
@@ -141,13 +144,19 @@ export class StrictChecker {
   ): Iterable<Violation> {
     if (run.some(({ type }) => type === 'fault begins')) return;
     const uses = usesIn(workers, aheadMs);
+    const workerOf = new Map(
+      workers.flatMap((lines, worker) =>
+        lines.flatMap((line) => (line.type === 'started' ? [[line.process, worker] as const] : [])),
+      ),
+    );
     for (const [key, spans] of this.#told) {
       for (const { fromMs, untilMs, process } of spans) {
         const [lock = ''] = key.split(/ (?=\S+$)/);
         const isUsed = [...(uses.get(key) ?? []), ...(uses.get(`${lock} of ${process}`) ?? [])].some(
           (use) => use.fromMs <= fromMs + promptMs && fromMs <= use.untilMs,
         );
-        if (isUsed || untilMs - fromMs - slowMs(fromMs - aheadMs, untilMs - aheadMs) <= promptMs) continue;
+        const slowly = slowMs(fromMs - aheadMs, untilMs - aheadMs, workerOf.get(process));
+        if (isUsed || untilMs - fromMs - slowly <= promptMs) continue;
         const what = `${key}: kept for ${(untilMs - fromMs).toFixed(0)} ms after its keeper was told of a waiter, and no caller used it`;
         yield violation('L2', what);
       }
@@ -227,8 +236,8 @@ export interface Promptness {
   readonly silentMs?: (fromMs: number, untilMs: number) => number;
   /** By how much news may be later because change streams showed nothing between the two. Default: by nothing. */
   readonly unheardMs?: (fromMs: number, untilMs: number) => number;
-  /** For how long the store was too slow for anybody between the two. Default: never. */
-  readonly slowMs?: (fromMs: number, untilMs: number) => number;
+  /** For how long the store was too slow for anybody, or the machine for this worker. Default: never. */
+  readonly slowMs?: SlowTimes;
   /** Whether answers were kept away for so long that a lease may have ended by itself before this time. Default: never. */
   readonly isAway?: (untilMs: number) => boolean;
 }
