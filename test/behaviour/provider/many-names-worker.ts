@@ -12,7 +12,7 @@ import type { ManyNamesOrder, ManyNamesTask, Way } from './many-names-lines.js';
 
 const { uri, database, wakeups, namesEach } = task() as ManyNamesTask;
 /** Short, so that nothing is remembered for long because of a lease or a request that may still arrive. */
-const SOON = { leaseMs: 3_000, storeTimeoutMs: 3_000 };
+const SOON = { leaseMs: 10_000, storeTimeoutMs: 10_000 };
 const KEEP_MS = 50;
 
 const provider = (): LockProvider =>

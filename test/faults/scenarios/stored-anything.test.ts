@@ -8,7 +8,7 @@ import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js'
 import { lockDocument } from '../../model/documents/corruptions.js';
 import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
 import { OwnDatabase, randomName } from '../../support/test-provider.js';
-import { eventually, later, within } from '../../../lab/patience.js';
+import { BUSY_MACHINE_MS, eventually, later, within } from '../../../lab/patience.js';
 import { drawSeed } from '../../support/seed.js';
 import { mutated, mutation } from './mutations.js';
 
@@ -16,7 +16,7 @@ type Kind = 'mutex' | 'reader-writer' | 'semaphore';
 type Json = Readonly<Record<string, unknown>>;
 type Locks = Collection<{ _id: string }>;
 
-const RUNS: Readonly<Record<Kind, number>> = { mutex: 100, 'reader-writer': 50, semaphore: 100 };
+const RUNS: Readonly<Record<Kind, number>> = { mutex: 60, 'reader-writer': 40, semaphore: 60 };
 const LIMIT = 3;
 const BRIEFLY = { timeoutMs: 40 };
 
@@ -26,22 +26,22 @@ async function take(locks: LockProvider, kind: Kind, name: string): Promise<Lock
   return await locks.createReaderWriterLock(name).acquireUpgradeableRead();
 }
 
-/** Waits for the lock until the signal aborts, and then returns `null`. */
-async function waitFor(
-  locks: LockProvider,
-  kind: Kind,
-  name: string,
-  signal: AbortSignal,
-): Promise<Hold | null> {
-  const all = { signal, permits: LIMIT };
+/** What is waited for until the signal aborts; `null` if it aborts first. */
+async function untilAborted<T>(signal: AbortSignal, waiting: Promise<T>): Promise<T | null> {
   try {
-    if (kind === 'mutex') return await locks.acquireMutex(name, { signal });
-    if (kind === 'semaphore') return await locks.createSemaphore(name, LIMIT).acquire(all);
-    return await locks.createReaderWriterLock(name).acquireWrite({ signal });
+    return await waiting;
   } catch (error) {
     if (signal.aborted && error === signal.reason) return null;
     throw error;
   }
+}
+
+/** Waits for the lock until the signal aborts. */
+function waitFor(locks: LockProvider, kind: Kind, name: string, signal: AbortSignal): Promise<Hold> {
+  const all = { signal, permits: LIMIT };
+  if (kind === 'mutex') return locks.acquireMutex(name, { signal });
+  if (kind === 'semaphore') return locks.createSemaphore(name, LIMIT).acquire(all);
+  return locks.createReaderWriterLock(name).acquireWrite({ signal });
 }
 
 /** The document with the real holder and the real waiter, and with those of a made document. */
@@ -105,7 +105,7 @@ const isHold = (value: unknown): value is Hold =>
 
 async function hear(what: string, asked: Promise<unknown>): Promise<Heard> {
   try {
-    return { what, value: await within(8_000, what, asked) };
+    return { what, value: await within(BUSY_MACHINE_MS, what, asked) };
   } catch (error) {
     return { what, error };
   }
@@ -143,12 +143,13 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
           const name = randomName('lock');
           const hold = await take(here, kind, name);
           const waiter = new AbortController();
+          const { signal } = waiter;
           const reader =
             kind === 'reader-writer' ? await there.createReaderWriterLock(name).tryAcquireRead() : null;
-          const wait = hear('wait', waitFor(there, kind, name, waiter.signal));
+          const wait = later(untilAborted(signal, waitFor(there, kind, name, signal)));
           const upgrade =
             isPending && 'upgrade' in hold
-              ? hear('pending upgrade', hold.upgrade({ timeoutMs: 300 }))
+              ? later(untilAborted(signal, hold.upgrade({ signal })))
               : undefined;
           await eventually('they wait', async () => {
             const { queue, readers = [] } = (await stored.findOne({ _id: name })) as unknown as Waited;
@@ -168,10 +169,9 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
           };
           if (isParallel) await Promise.all(asks.map(ask));
           else for (const what of asks) await ask(what);
-          const upgraded = await upgrade;
-          if (upgraded !== undefined) heard.push(upgraded);
           waiter.abort();
-          const waited = await wait;
+          if (upgrade !== undefined) heard.push(await hear('pending upgrade', upgrade));
+          const waited = await hear('wait', wait);
           heard.push(waited);
           if (isHold(waited.value)) await waited.value.release();
           heard.push(await hear('release', hold.release()));
