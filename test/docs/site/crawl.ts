@@ -4,6 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 export interface Look {
   readonly width: number;
   readonly scheme: 'light' | 'dark';
+  /** Whether a page is looked at. The links to other pages are not followed. */
+  readonly shows: (path: string) => boolean;
 }
 
 export interface Crawled {
@@ -53,7 +55,7 @@ const titleOf = (path: string): string =>
 
 const pathOf = (link: string): string => new URL(link).pathname.replace(/\/index\.html$/, '/');
 
-/** Follows every link of the site from its landing page. Each page is loaded anew in this look. */
+/** Follows every link of the site from its landing page to what this look shows. Each page is loaded anew. */
 export async function crawl(browser: Browser, url: string, look: Look): Promise<Crawled> {
   const complaints: string[] = [];
   const page = await newPage(browser, url, look, complaints);
@@ -66,7 +68,8 @@ export async function crawl(browser: Browser, url: string, look: Look): Promise<
     const seen = await load(page, url + path, look, complaints);
     ids.set(path, new Set(seen.ids));
     diagrams += seen.diagrams;
-    for (const link of seen.links.filter((each) => new URL(each).origin === url)) {
+    const followed = seen.links.filter((each) => new URL(each).origin === url && look.shows(pathOf(each)));
+    for (const link of followed) {
       const anchor = decodeURIComponent(new URL(link).hash.slice(1));
       if (anchor !== '') anchors.push({ from: path, path: pathOf(link), anchor });
       open.push(pathOf(link));
@@ -106,7 +109,7 @@ export async function walk(
 async function newPage(
   browser: Browser,
   url: string,
-  { width, scheme }: Look,
+  { width, scheme }: Pick<Look, 'width' | 'scheme'>,
   complaints: string[],
 ): Promise<Page> {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
