@@ -78,7 +78,7 @@ export default defineConfig(({ mode }) => {
             name: 'separate',
             isolate: true,
             include: separate,
-            ...waiting,
+            ...computing,
           },
         },
         {

@@ -62,7 +62,7 @@ const sampled = <T>(all: readonly T[], oneIn: number): readonly T[] => {
   const one = random.between(0, all.length - 1);
   return all.slice(one, one + 1);
 };
-const ONE_IN = byBreadth(160, 4);
+const ONE_IN = byBreadth(160, 8);
 
 describe.each([
   ['mutex', MUTEX],

@@ -11,7 +11,7 @@ import { drawSeed } from '../support/seed.js';
 
 const LANES = 8;
 /** How many schedules of each kind also run on the server. */
-const SAMPLE = byBreadth(8, 200);
+const SAMPLE = byBreadth(8, 100);
 /** One choice of scripts in this many is explored on the model. The seed draws the first one. */
 const ONE_IN = byBreadth(40, 1);
 

@@ -96,7 +96,7 @@ async function judge(driver: LockDocumentDriver, rules: KindRules): Promise<read
   return (await driver.collection.find({}, { projection }).toArray()) as unknown as readonly Judged[];
 }
 
-const NUM_QUEUES = byBreadth(250, 10_000);
+const NUM_QUEUES = byBreadth(250, 5_000);
 
 /** The documents that are judged at a time. */
 const BATCH = 500;

@@ -87,13 +87,13 @@ const anything = fc.oneof(
 );
 
 /** Each attempt id meets one update in this many, on each base. No multiple of three, the number of bases. */
-const ONE_IN = byBreadth(40, 4);
+const ONE_IN = byBreadth(40, 8);
 
 describe.each([
-  ['mutex', MUTEX, byBreadth(25, 500)],
-  ['reader-writer', READER_WRITER, byBreadth(25, 350)],
-  ['semaphore', SEMAPHORE, byBreadth(25, 350)],
-  ['election', ELECTION, byBreadth(25, 350)],
+  ['mutex', MUTEX, byBreadth(25, 200)],
+  ['reader-writer', READER_WRITER, byBreadth(25, 200)],
+  ['semaphore', SEMAPHORE, byBreadth(25, 200)],
+  ['election', ELECTION, byBreadth(25, 200)],
 ] as const)('a %s document with random values', (kind, { rules }, numRuns) => {
   const driver = new LockDocumentDriver(inject('mongoUri'), rules);
   const bases = [
