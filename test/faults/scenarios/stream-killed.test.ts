@@ -65,16 +65,31 @@ function watchCheckouts(client: MongoClient): () => number {
   return () => inUse;
 }
 
-/** Hands a lock from one provider to the other again and again. Returns the time of the longest hand-over. */
-async function handOver(
-  from: LockProvider,
-  to: LockProvider,
-  name: string,
-  random: Random,
-  goesOn: () => boolean,
-) {
-  let longestMs = 0;
-  while (goesOn()) {
+/** Hands a lock from one provider to the other again and again, until it is told to end. */
+class Lane {
+  readonly #name: string;
+  readonly #from: LockProvider;
+  readonly #to: LockProvider;
+  handOvers = 0;
+  longestMs = 0;
+
+  constructor(name: string, from: LockProvider, to: LockProvider) {
+    this.#name = name;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  async run(random: Random, goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      const startedMs = await this.#handOver(random);
+      this.longestMs = Math.max(this.longestMs, performance.now() - startedMs);
+      this.handOvers += 1;
+    }
+  }
+
+  /** Returns the time at which the holder began its release. */
+  async #handOver(random: Random): Promise<number> {
+    const [name, from, to] = [this.#name, this.#from, this.#to];
     const hold = await from.acquireMutex(name);
     const queued = new Promise((resolve) => {
       const onWaiting = ({ lockName }: { lockName: string }): void => {
@@ -91,15 +106,16 @@ async function handOver(
     const startedMs = performance.now();
     await hold.release();
     await (await waiting).release();
-    longestMs = Math.max(longestMs, performance.now() - startedMs);
+    return startedMs;
   }
-  return longestMs;
 }
 
 describe('wake streams that are killed a thousand times', () => {
   // Twice as many streams keep a server so busy that a hand-over took 21 s on a slow machine.
   const LANES = 40;
   const KILLS = 1_000;
+  /** Then the streams stay open until every lane has gone on: a stream that opens again would find a lost wake-up. */
+  const KILLS_IN_A_ROW = 100;
   /** A wake-up that is lost never comes, so this only bounds a failure. */
   const LOST_AFTER_MS = 120_000;
 
@@ -114,17 +130,29 @@ describe('wake streams that are killed a thousand times', () => {
     const holding = holder.provider(NO_LOOKS);
     const waiting = waiters.map((each) => each.provider(NO_LOOKS));
 
-    let kills = 0;
     const random = randomFrom(drawSeed('killed streams'));
-    const lanes = waiting.map((locks, lane) =>
-      handOver(holding, locks, `lock ${lane}`, random, () => kills < KILLS),
-    );
+    let isOver = false;
+    const lanes = waiting.map((locks, lane) => new Lane(`lock ${lane}`, holding, locks));
+    const running = later(Promise.all(lanes.map((lane) => lane.run(random, () => !isOver))));
+    let kills = 0;
     while (kills < KILLS) {
-      kills += await killAll(db);
-      await pause(100);
+      const until = kills + KILLS_IN_A_ROW;
+      while (kills < until) {
+        kills += await killAll(db);
+        await pause(100);
+      }
+      const handedBefore = lanes.map(({ handOvers }) => handOvers);
+      const hasGoneOn = (): boolean =>
+        lanes.every(({ handOvers }, lane) => handOvers > (handedBefore[lane] ?? 0) + 1);
+      await Promise.race([running, eventually('every lane goes on', hasGoneOn, LOST_AFTER_MS)]);
     }
-    const longestMs = Math.max(...(await within(LOST_AFTER_MS, 'every wait ends', Promise.all(lanes))));
-    console.log(`${kills} kills; the longest hand-over took ${longestMs.toFixed(0)} ms`);
+    isOver = true;
+    await within(LOST_AFTER_MS, 'every wait ends', running);
+    const [longestMs, handOvers] = [
+      Math.max(...lanes.map((lane) => lane.longestMs)),
+      lanes.reduce((sum, lane) => sum + lane.handOvers, 0),
+    ];
+    console.log(`${kills} kills; ${handOvers} hand-overs; the longest took ${longestMs.toFixed(0)} ms`);
 
     // Each provider has one stream, and no more.
     const holds = await Promise.all(waiting.map((_, lane) => holding.acquireMutex(`lock ${lane}`)));
