@@ -72,8 +72,8 @@ const TOLERANCE_MS = { same: 50, near: 250, far: 60_000 };
 const LIVENESS = { boundMs: 90_000, slackMs: 5_000, lostSlackMs: 1_000 };
 
 /**
- * A strict round is not judged strictly if the store was slow for more than this share of it. Then the calls of workers
- * take longer than their bound, and each repeat adds to the load.
+ * A strict round is not judged strictly if the store was slow, or the machine starved a worker, for more than this share
+ * of it. Then the calls of workers take longer than their bound, and each repeat adds to the load.
  */
 const TOO_SLOW = 0.2;
 
@@ -105,7 +105,8 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const elections = await electionsIn(oplog, history, aheadMs);
   // A machine that is too busy keeps the members from hearing of each other, or from answering in time. Then the store,
   // and not the library, makes grants late.
-  const isTooSlow = slowMs(0, Infinity) > TOO_SLOW * lengthMsOf(history);
+  const slowest = Math.max(...history.workers.map((_, worker) => slowMs(0, Infinity, worker)), 0);
+  const isTooSlow = slowest > TOO_SLOW * lengthMsOf(history);
   const isDisturbed = isStrict && (elections.size > 0 || isTooSlow);
   const isUndisturbed = isStrict && !isDisturbed;
   const isBeyondBounds = beyondBounds(history, evidence.leaseMs);

@@ -288,10 +288,12 @@ export function isNamed(
   );
 }
 
+const fieldsOf = (value: object): Readonly<Record<string, unknown>> => ({ ...value });
+
 function checkSame(was: object, is: object, except: readonly string[], message: string): void {
-  const [before, after] = [was, is] as readonly Readonly<Record<string, unknown>>[];
+  const [before, after] = [fieldsOf(was), fieldsOf(is)];
   const isSame = (field: string): boolean =>
-    except.includes(field) || isDeepStrictEqual(before?.[field], after?.[field]);
+    except.includes(field) || isDeepStrictEqual(before[field], after[field]);
   if ([...Object.keys(was), ...Object.keys(is)].every(isSame)) return;
   const text = (value: object): string =>
     JSON.stringify(

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Grant } from './oplog-checker.js';
 import { PassChecker } from './pass-checker.js';
+import type { SlowTimes } from './slow-times.js';
 import { LOCK, at, held, history, MUTEX } from './written-history.js';
 import type { Lines } from './written-history.js';
 import { lease, mutex, othersQueue, queue } from './written-versions.js';
@@ -25,14 +26,15 @@ const holdsOf = (tokens: readonly number[], fromMs: number, passes: number): Lin
     });
 
 /** The versions are a second apart, from 0 on. */
-function found(versions: Versions, lines: Lines): readonly string[] {
+function found(versions: Versions, lines: Lines, slowMs: SlowTimes = () => 0): readonly string[] {
   const checker = new PassChecker();
   for (const [index, after] of versions.entries()) {
     const ts = new Timestamp({ t: 1, i: index });
     const before = versions[index - 1] ?? null;
     checker.take({ name: LOCK, before, after, term: 1, wallMs: index * 1_000, ts });
   }
-  const violations = [...checker.judge(history([lines]), [grant], { aheadMs, promptMs: PROMPT_MS })];
+  const promptness = { aheadMs, promptMs: PROMPT_MS, slowMs };
+  const violations = [...checker.judge(history([[], lines]), [grant], promptness)];
   return violations.map(({ invariant, what }) => `${invariant} ${what}`);
 }
 
@@ -52,9 +54,18 @@ describe('the checker of passes', () => {
     expect(found([alone, behind, gone], holdsOf([8, 9], 990, 0))).toEqual([]);
   });
 
+  it('excuses a pass by the starvation of its worker, and of no other', () => {
+    const passes = (starved: number): readonly string[] =>
+      found([alone, behind, gone], holdsOf([8, 9], 1_200, 0), (fromMs, untilMs, worker) =>
+        worker === starved ? untilMs - fromMs : 0,
+      );
+    expect(passes(1)).toEqual([]);
+    expect(passes(0)).toHaveLength(1);
+  });
+
   it('finds a pass beyond those, once for each waiter', () => {
     expect(found([alone, behind, gone], holdsOf([8, 9, 10, 11, 12], 1_200, 2))).toEqual([
-      expect.stringMatching(/^L3 lock: worker 0, ask 11 is pass 3 while wb waits, for 500 ms; 2 are allowed/),
+      expect.stringMatching(/^L3 lock: worker 1, ask 11 is pass 3 while wb waits, for 500 ms; 2 are allowed/),
     ]);
     expect(found([alone, behind, gone], holdsOf([8, 9], 1_200, 0))).toHaveLength(1);
   });

@@ -82,8 +82,8 @@ export class StrictChecker {
   }
 
   /**
-   * From the update that gave the seat, by the server's clock, or from the request, to the return of the call, without
-   * the time in which answers were lost, or the store was slow or did not answer.
+   * From the update that gave the seat, by the server's clock, or from the request, to the return of the call. The time
+   * does not count in which answers were lost, the store was slow or did not answer, or the machine starved the worker.
    */
   *#lateNews(
     { workers }: History,
