@@ -38,7 +38,7 @@ export default defineConfig(({ mode }) => {
   };
   // Projects of the same order run at the same time, the others one after the other.
   const computing = { maxWorkers: Math.max(2, processors), sequence: { groupOrder: 0 } };
-  // The files of the quick run mostly wait. Many of the long run start processes of their own.
+  // The files of the quick run mostly wait. Many files of the long run start processes of their own.
   const filesEach = breadth === 'long' ? 2 : 3;
   const waiting = { maxWorkers: filesEach * Math.max(2, processors), sequence: { groupOrder: 1 } };
   return {

@@ -16,12 +16,14 @@ export const SIMULATED_FILES: readonly string[] = [
 ];
 
 /**
- * Those of them that run in memory only. By polling, a real server runs each suite on one kind of lock; the other kinds run
- * the same suites.
+ * Those of them that run in memory only. A real server runs each suite by polling on one kind of lock, and by change streams
+ * on each kind, but not on all parts of a semaphore that serve as a mutex; these run the same suites.
  */
 export const MEMORY_ONLY_FILES: readonly string[] = [
   'behaviour/conformance/{composite-of-two,kept-*,semaphore-of-one,semaphore-with-one-left}.polling.test.ts',
   'behaviour/conformance/{upgradeable-read,write-lock}.polling.test.ts',
+  'behaviour/conformance/{kept-composite-of-two,kept-semaphore-of-one}.change-stream.test.ts',
+  'behaviour/conformance/{semaphore-of-one,semaphore-with-one-left}.change-stream.test.ts',
 ];
 
 /** Those of them that the quick run leaves out in memory, too. It has other files with each of their suites of locks. */

@@ -17,6 +17,7 @@ const isSlow = matching([
   'lab/{fault-cluster,members}.test.ts',
   'package/projects.test.ts',
   'programs/demo.test.ts',
+  'simulation/swarm.test.ts',
 ]);
 
 /** Starts the slow files first, so that none of them is alone at the end. Without times of an earlier run, size decides. */

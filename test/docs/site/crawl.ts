@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 export interface Look {
   readonly width: number;
   readonly scheme: 'light' | 'dark';
-  /** Whether a page is looked at. The links to other pages are not followed. */
+  /** Whether this look loads the page. It follows no link to a page that it does not load. */
   readonly shows: (path: string) => boolean;
 }
 

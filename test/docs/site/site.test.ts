@@ -28,14 +28,14 @@ const WITHOUT_BROWSER = 'no Chromium is installed; on Debian: apt-get install ch
 
 const everyPage = (): boolean => true;
 
-/** The pages of the reference, four in five of all, have the same colours as the others, and no diagrams. */
+/** The pages of the reference, four in five of all, have the same colours and widths as the others, and no diagrams. */
 const outsideReference = (path: string): boolean => !path.startsWith('/api/');
 
-const LOOKS: readonly Look[] = [
-  { width: 1_280, scheme: 'light', shows: everyPage },
-  { width: 1_280, scheme: 'dark', shows: outsideReference },
-  { width: 400, scheme: 'light', shows: everyPage },
-  { width: 400, scheme: 'dark', shows: outsideReference },
+const LOOKS: readonly (Look & { readonly what: string })[] = [
+  { what: 'every page outside the reference', width: 1_280, scheme: 'light', shows: outsideReference },
+  { what: 'every page outside the reference', width: 1_280, scheme: 'dark', shows: outsideReference },
+  { what: 'every page', width: 400, scheme: 'light', shows: everyPage },
+  { what: 'every page outside the reference', width: 400, scheme: 'dark', shows: outsideReference },
 ];
 
 /** The paths of all pages that were built. */
@@ -122,7 +122,7 @@ describe.skipIf(chromiumPath === undefined)('the site in a browser', () => {
   const browser = useBrowser();
 
   test.each(LOOKS)(
-    'has every link, anchor and page in order at $width px, $scheme, and asks no other server',
+    'has every link and anchor in order in $what at $width px, $scheme, and asks no other server',
     async (look) => {
       const { visited, diagrams, complaints } = await crawl(browser(), server.url, look);
       expect(complaints).toEqual([]);
