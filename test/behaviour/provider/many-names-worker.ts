@@ -11,7 +11,10 @@ import { OTHER, WAYS } from './many-names-lines.js';
 import type { ManyNamesOrder, ManyNamesTask, Way } from './many-names-lines.js';
 
 const { uri, database, wakeups, namesEach } = task() as ManyNamesTask;
-/** Short, so that nothing is remembered for long because of a lease or a request that may still arrive. */
+/**
+ * Long enough for a busy machine. Far shorter than the test looks, because a name is remembered while a lease or a request
+ * that may still arrive needs it.
+ */
 const SOON = { leaseMs: 10_000, storeTimeoutMs: 10_000 };
 const KEEP_MS = 50;
 

@@ -300,9 +300,9 @@ describe('a hold whose mode can change, of the process that keeps the read', () 
   it('ends the sharing while it waits, although it would not exclude readers', async () => {
     const { here, there, lock, others } = await keeperAndOther();
     const upgradeable = await others.acquireUpgradeableRead();
-    const hasHeard = new Promise((resolve) => here.locks.once('waiting', resolve));
+    const heard = new Promise((resolve) => here.locks.once('waiting', resolve));
     const second = later(lock.acquireUpgradeableRead());
-    await hasHeard;
+    await heard;
     const late = later(lock.acquireRead());
     await untilWaiting(there.locks, 'a', 2);
     await upgradeable.release();

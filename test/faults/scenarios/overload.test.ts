@@ -30,8 +30,8 @@ const LEASE_MS = 20_000;
 /** How long the load lasts: more than one lease, so that an extension that never came would show. */
 const LOAD_MS = 21_000;
 
-/** At least so many holds are extended by a command, on average. `npm run bench -- overload` measures what others feel. */
-const EXTENDED_BY_A_COMMAND = 20;
+/** At least so many holds are extended by a command, on average. A batch has 256, for a write and a read. */
+const EXTENDED_BY_A_COMMAND = 60;
 
 async function conflictsOf(db: Db): Promise<number> {
   const status = (await db.client.db('admin').command({ serverStatus: 1 })) as {
@@ -50,7 +50,8 @@ async function holdMany(client: OwnClient): Promise<readonly LockHandle[]> {
   return holds;
 }
 
-it('with 500 waiters for one lock and 5,000 holds of one process, no hold is lost, and few commands are sent', async () => {
+// `npm run bench -- overload` measures how much slower the writes of others become.
+it('with 500 waiters for one lock and 5,000 holds of one process, no hold is lost, and few commands extend the holds', async () => {
   await using database = new OwnDatabase(server.uri);
   const { db } = database.plain;
   const keeping = database.client();
@@ -92,12 +93,13 @@ it('with 500 waiters for one lock and 5,000 holds of one process, no hold is los
   const sent = keeping.commands.length - sentBefore;
   const bytes = Number(size?.['bytes']);
   console.log(
-    `${sent} commands extended the holds; ${handed} hand-overs; ${conflicts} write conflicts; a document of ${bytes} bytes`,
+    `${sent} commands extended the holds; ${handed} hand-overs; ` +
+      `${conflicts} write conflicts; a document of ${bytes} bytes`,
   );
   expect(lost).toEqual([]);
   expect(holds.every(({ isHeld }) => isHeld)).toBe(true);
   // Each hold is extended when a third of its lease is over.
-  expect(sent).toBeLessThan((HOLDS * Math.ceil(LOAD_MS / (LEASE_MS / 3))) / EXTENDED_BY_A_COMMAND);
+  expect(sent).toBeLessThan((HOLDS * (LOAD_MS / (LEASE_MS / 3))) / EXTENDED_BY_A_COMMAND);
   expect(handed).toBeGreaterThan(0);
   expect(conflicts).toBeLessThan(20 * (handed + WAITERS));
   expect(bytes).toBeLessThan(250 * (WAITERS + 1));

@@ -3,7 +3,13 @@ import type { Collection } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 
 import { LeaseholdError } from '../../../src/index.js';
-import type { Hold, LockHandle, LockProvider, ReaderWriterHandle } from '../../../src/index.js';
+import type {
+  AcquireOptions,
+  Hold,
+  LockHandle,
+  LockProvider,
+  ReaderWriterHandle,
+} from '../../../src/index.js';
 import { wellFormedProjection } from '../../../src/protocol/pipeline/verdict.js';
 import { lockDocument } from '../../model/documents/corruptions.js';
 import { ALL_SEATS } from '../../model/documents/lock-kinds.js';
@@ -65,6 +71,19 @@ interface Waited {
 
 type Ask = (locks: LockProvider, name: string, hold: LockHandle | ReaderWriterHandle) => Promise<unknown>;
 
+/** What an upgrade that was granted gives. */
+const UPGRADED = 'upgraded';
+
+/** `null`: the hold has one mode alone. */
+async function upgraded(
+  hold: LockHandle | ReaderWriterHandle,
+  options: AcquireOptions,
+): Promise<typeof UPGRADED | null> {
+  if (!('upgrade' in hold)) return null;
+  await hold.upgrade(options);
+  return UPGRADED;
+}
+
 /** The calls that any process may make on a lock. */
 const ASKS: Readonly<Record<string, Ask>> = {
   tryMutex: (locks, name) => locks.tryAcquireMutex(name),
@@ -86,9 +105,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   resize: (locks, name) => locks.createSemaphore(name, LIMIT).resize(LIMIT + 1),
   available: (locks, name) => locks.createSemaphore(name, LIMIT).available(),
   confirm: (_, __, hold) => hold.confirm(),
-  upgrade: async (_, __, hold) => {
-    if ('upgrade' in hold) await hold.upgrade(BRIEFLY);
-  },
+  upgrade: (_, __, hold) => upgraded(hold, BRIEFLY),
 };
 
 /** The calls that have to report a corrupt document. Calls that only read show what they can. */
@@ -149,7 +166,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
           const wait = later(untilAborted(signal, waitFor(there, kind, name, signal)));
           const upgrade =
             isPending && 'upgrade' in hold
-              ? later(untilAborted(signal, hold.upgrade({ signal })))
+              ? later(untilAborted(signal, upgraded(hold, { signal })))
               : undefined;
           await eventually('they wait', async () => {
             const { queue, readers = [] } = (await stored.findOne({ _id: name })) as unknown as Waited;
@@ -187,9 +204,7 @@ describe.concurrent.each(['mutex', 'reader-writer', 'semaphore'] as const)(
           }
           corrupt += 1;
           expect(await image(name)).toBe(before);
-          const granted = heard.filter(
-            ({ what, value }) => isHold(value) || (what === 'upgrade' && value !== undefined),
-          );
+          const granted = heard.filter(({ value }) => isHold(value) || value === UPGRADED);
           expect(granted.map(({ what }) => what)).toEqual([]);
           const codes = heard
             .filter(({ what }) => REQUESTS.test(what))
