@@ -6,7 +6,6 @@ import type { Hold, LostEvent, ReleaseRequestedEvent } from '../../../src/index.
 import { eventually, later, rejection } from '../../../lab/patience.js';
 import { twoProviders } from '../../support/test-provider.js';
 import type { TestProvider } from '../../support/test-provider.js';
-import { untilWaiting } from '../../support/waiters.js';
 
 const OPTIONS = { leaseMs: 3_000, createIndexes: false };
 
@@ -87,12 +86,10 @@ describe('a polite revocation', () => {
     const lock = await holder.locks.acquireMutex('a');
     const other = await revoker.locks.acquireMutex('b');
     const waiting = later(holder.locks.acquireMutex('b'));
-    await untilWaiting(revoker.locks, 'b');
-    // Far less than a third of a lease. The loop repeats a revocation that came before the stream was open.
-    await eventually('it hears of it', async () => {
-      await revoker.locks.revoke('a', { why: 'now' });
-      return lock.releaseRequested.aborted;
-    });
+    await eventually('the stream is open', () => holder.locks.health().streams === 1);
+    await revoker.locks.revoke('a', { why: 'now' });
+    // Far less than a third of a lease.
+    await eventually('it hears of it', () => lock.releaseRequested.aborted);
     expectNamesRevoker(lock.releaseRequested.reason, revoker, 'now');
     expect(await lock.release()).toBe(true);
     await other.release();

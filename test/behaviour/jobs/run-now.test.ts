@@ -136,7 +136,7 @@ describe('runNow', () => {
   });
 
   it('rejects if there is no leader in time, and starts no run later', async () => {
-    const { locks } = await testProvider({ leaseMs: 100, storeTimeoutMs: 300 });
+    const { locks } = await testProvider({ leaseMs: 1_000, storeTimeoutMs: 1_000 });
     const { job, runs } = hourly(locks);
     // A busy machine can lose such a short lease between the claim and the run.
     const missed: unknown[] = [];
