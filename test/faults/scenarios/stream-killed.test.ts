@@ -115,7 +115,7 @@ describe('wake streams that are killed a thousand times', () => {
   const LANES = 40;
   const KILLS = 1_000;
   /** Then the streams stay open until every lane has gone on: a stream that opens again would find a lost wake-up. */
-  const KILLS_IN_A_ROW = 100;
+  const KILLS_IN_A_ROW = 200;
   /** A wake-up that is lost never comes, so this only bounds a failure. */
   const LOST_AFTER_MS = 120_000;
 
