@@ -41,7 +41,7 @@ export interface Judgement {
   readonly killed: number;
   /**
    * The round was not judged strictly, because the machine was too busy: a primary was elected although no fault asks
-   * for that, or the store was slow for too long.
+   * for that, or the store was slow, or a worker starved, for too long.
    */
   readonly isDisturbed: boolean;
   /** How long the store was slow, of which a strict round is lenient. */
@@ -105,7 +105,10 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const elections = await electionsIn(oplog, history, aheadMs);
   // A machine that is too busy keeps the members from hearing of each other, or from answering in time. Then the store,
   // and not the library, makes grants late.
-  const slowest = Math.max(...history.workers.map((_, worker) => slowMs(0, Infinity, worker)), 0);
+  const slowest = Math.max(
+    slowMs(0, Infinity),
+    ...history.workers.map((_, worker) => slowMs(0, Infinity, worker)),
+  );
   const isTooSlow = slowest > TOO_SLOW * lengthMsOf(history);
   const isDisturbed = isStrict && (elections.size > 0 || isTooSlow);
   const isUndisturbed = isStrict && !isDisturbed;

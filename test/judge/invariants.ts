@@ -288,7 +288,8 @@ export function isNamed(
   );
 }
 
-const fieldsOf = (value: object): Readonly<Record<string, unknown>> => ({ ...value });
+const fieldsOf = (value: object): Readonly<Record<string, unknown>> =>
+  value as Readonly<Record<string, unknown>>;
 
 function checkSame(was: object, is: object, except: readonly string[], message: string): void {
   const [before, after] = [fieldsOf(was), fieldsOf(is)];

@@ -4,6 +4,12 @@ import type { Span } from './overlap.js';
 import { clockOf } from './run-clock.js';
 import type { RunClock } from './run-clock.js';
 
+/** The times in which the machine did not let this worker run, each written as a number by `ns`. */
+export const starvationIn = (lines: History['workers'][number], ns: (atNs: string) => number): Span[] =>
+  lines.flatMap((line) =>
+    line.type === 'starved' ? [{ fromNs: ns(line.sinceNs), untilNs: ns(line.atNs) }] : [],
+  );
+
 /** The times in which workers could not run: their processes were paused, blocked, or killed, or the machine was busy. */
 export class Standing {
   readonly #spans = new Map<number, Span[]>();
@@ -11,11 +17,7 @@ export class Standing {
   readonly #killed = new Set<number>();
 
   constructor(history: History, clock: RunClock = clockOf(history)) {
-    this.#starved = history.workers.map((lines) =>
-      lines.flatMap((line) =>
-        line.type === 'starved' ? [{ fromNs: clock.ns(line.sinceNs), untilNs: clock.ns(line.atNs) }] : [],
-      ),
-    );
+    this.#starved = history.workers.map((lines) => starvationIn(lines, (atNs) => clock.ns(atNs)));
     for (const line of history.run) {
       if (!('worker' in line)) continue;
       const ns = clock.ns(line.atNs);

@@ -146,11 +146,13 @@ describe('the checker of strict rounds', () => {
     ['idle lease', [shared, told, told, left], [], LENIENT_MS],
   ] as const)(
     'excuses late %s by the starvation of the worker that it concerns, and of no other',
-    (...given) => {
-      const [, versions, lines, promptMs] = given;
+    (_, versions, lines, promptMs) => {
       const judgedWith = (starved: number) =>
         found(
-          ...([versions, lines, promptMs, undefined] as const),
+          versions,
+          lines,
+          promptMs,
+          undefined,
           { slowMs: (fromMs, untilMs, worker) => (worker === starved ? untilMs - fromMs : 0) },
           grant,
           [[[0, { type: 'started', process: 'q', leaseMs: 1 }]]],

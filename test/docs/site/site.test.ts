@@ -26,16 +26,19 @@ const IN_REPOSITORY =
 
 const WITHOUT_BROWSER = 'no Chromium is installed; on Debian: apt-get install chromium';
 
-const everyPage = (): boolean => true;
+const EVERY_PAGE = { what: 'every page', shows: () => true };
 
 /** The pages of the reference, four in five of all, have the same colours and widths as the others, and no diagrams. */
-const outsideReference = (path: string): boolean => !path.startsWith('/api/');
+const OUTSIDE_REFERENCE = {
+  what: 'every page outside the reference',
+  shows: (path: string) => !path.startsWith('/api/'),
+};
 
 const LOOKS: readonly (Look & { readonly what: string })[] = [
-  { what: 'every page outside the reference', width: 1_280, scheme: 'light', shows: outsideReference },
-  { what: 'every page outside the reference', width: 1_280, scheme: 'dark', shows: outsideReference },
-  { what: 'every page', width: 400, scheme: 'light', shows: everyPage },
-  { what: 'every page outside the reference', width: 400, scheme: 'dark', shows: outsideReference },
+  { ...OUTSIDE_REFERENCE, width: 1_280, scheme: 'light' },
+  { ...OUTSIDE_REFERENCE, width: 1_280, scheme: 'dark' },
+  { ...EVERY_PAGE, width: 400, scheme: 'light' },
+  { ...OUTSIDE_REFERENCE, width: 400, scheme: 'dark' },
 ];
 
 /** The paths of all pages that were built. */

@@ -65,7 +65,7 @@ function watchCheckouts(client: MongoClient): () => number {
   return () => inUse;
 }
 
-/** Hands a lock from one provider to the other again and again, until it is told to end. */
+/** Hands a lock from one provider to another, which waits for no other lock, again and again until it is told to end. */
 class Lane {
   readonly #name: string;
   readonly #from: LockProvider;
@@ -81,24 +81,16 @@ class Lane {
 
   async run(random: Random, goesOn: () => boolean): Promise<void> {
     while (goesOn()) {
-      const startedMs = await this.#handOver(random);
-      this.longestMs = Math.max(this.longestMs, performance.now() - startedMs);
+      this.longestMs = Math.max(this.longestMs, await this.#handOver(random));
       this.handOvers += 1;
     }
   }
 
-  /** Returns the time at which the holder began its release. */
+  /** Returns how long it took from the release to the end of the next hold, in ms. */
   async #handOver(random: Random): Promise<number> {
     const [name, from, to] = [this.#name, this.#from, this.#to];
     const hold = await from.acquireMutex(name);
-    const queued = new Promise((resolve) => {
-      const onWaiting = ({ lockName }: { lockName: string }): void => {
-        if (lockName !== name) return;
-        to.off('waiting', onWaiting);
-        resolve(undefined);
-      };
-      to.on('waiting', onWaiting);
-    });
+    const queued = new Promise((resolve) => to.once('waiting', resolve));
     // Without a time limit: the cancel at its end would find a grant of which no event came, and hide the loss.
     const waiting = later(to.acquireMutex(name));
     await queued;
@@ -106,7 +98,7 @@ class Lane {
     const startedMs = performance.now();
     await hold.release();
     await (await waiting).release();
-    return startedMs;
+    return performance.now() - startedMs;
   }
 }
 
