@@ -89,8 +89,8 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const mayVanish = losses.length > 0;
   const versions = new VersionJudge({
     toleranceMs,
-    mayVanish: (wallMs) =>
-      losses.some(({ fromMs, untilMs }) => fromMs - toleranceMs <= wallMs && wallMs <= untilMs + toleranceMs),
+    mayVanish: (wallMs, latestMs) =>
+      losses.some(({ fromMs, untilMs }) => fromMs <= latestMs && wallMs <= untilMs + toleranceMs),
   });
   const strict = new StrictChecker();
   const passes = new PassChecker();

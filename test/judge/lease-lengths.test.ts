@@ -59,9 +59,14 @@ const planted: readonly (readonly [words: string, wrong: string, ...Pair])[] = [
   ],
 ];
 
-function found(before: Document | null, after: Document, toleranceMs = 50): readonly string[] {
+function found(
+  before: Document | null,
+  after: Document,
+  toleranceMs = 50,
+  laterWallMs?: number,
+): readonly string[] {
   const judge = new VersionJudge({ toleranceMs });
-  judge.take({ ...{ name: LOCK, before, after, term: 4, wallMs: WALL_MS, ts: TS } });
+  judge.take({ ...{ name: LOCK, before, after, term: 4, wallMs: WALL_MS, laterWallMs, ts: TS } });
   return judge.violations.map(
     ({ invariant, what }) => `${invariant} ${what.slice(LOCK.length + 2, what.indexOf(' ('))}`,
   );
@@ -79,6 +84,20 @@ describe('the version judge', () => {
       expect(found(...versions)).toEqual([wrong]);
     });
   }
+
+  it('takes a later `wall` of the server as the latest time of an update, but none that is far away', () => {
+    const extended = (aheadMs: number, laterMs: number): readonly string[] =>
+      found(
+        mutex(lease('wa', 1, at(20_000)), late),
+        mutex(lease('wa', 1, at(30_000 + aheadMs)), late),
+        ...([50, WALL_MS + laterMs] as const),
+      );
+    expect(extended(228, 230)).toEqual([]);
+    expect(extended(50, 10)).toEqual([]);
+    expect(extended(51, 10)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
+    expect(extended(231, 230)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
+    expect(extended(2_001, Infinity)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
+  });
 
   it('finds the shortest extension of a lease that was over, where clocks are exact', () => {
     const versions = [mutex(lease('wa', 1, { expiresAt: over })), mutex(lease('wa', 1))] as const;

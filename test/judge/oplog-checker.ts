@@ -37,13 +37,19 @@ export interface OplogResult {
 export interface Tolerance {
   /** By how much the clocks that gave and judged a lease may differ. */
   readonly toleranceMs: number;
-  /** Whether a document may have been deleted from outside, under its holders, at this server time. Default: never. */
-  readonly mayVanish?: (wallMs: number) => boolean;
+  /**
+   * Whether a document may have been deleted from outside, under its holders, at a server time from `wallMs` to `latestMs`.
+   * Default: never.
+   */
+  readonly mayVanish?: (wallMs: number, latestMs: number) => boolean;
   /** Whether this version was put there from outside, as an old copy. Default: none. */
   readonly isFromOutside?: (change: Change) => boolean;
 }
 
 const CHECKER = 'oplog';
+
+/** The coarse clock of a server is never set later than this. If it is set without an entry, no `wall` tells of that. */
+const LONGEST_TICK_MS = 2_000;
 
 export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<OplogResult> {
   const judge = new VersionJudge(tolerance);
@@ -59,7 +65,7 @@ export class VersionJudge implements OplogResult {
   readonly grants: Grant[] = [];
   versions = 0;
   readonly #toleranceMs: number;
-  readonly #mayVanish: (wallMs: number) => boolean;
+  readonly #mayVanish: (wallMs: number, latestMs: number) => boolean;
   readonly #isFromOutside: (change: Change) => boolean;
   /** The last token by name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
@@ -92,20 +98,27 @@ export class VersionJudge implements OplogResult {
 
   /** The purge deletes only documents without a live lease. */
   #judgeVanished(change: Change): void {
-    if (this.#mayVanish(change.wallMs)) return;
+    const latestMs = this.#latestMs(change);
+    if (this.#mayVanish(change.wallMs, latestMs)) return;
     for (const { id, expiresAt } of this.#versionOf(change.name, change.before).leases) {
-      if (expiresAt.getTime() <= change.wallMs + this.#toleranceMs) continue;
+      if (expiresAt.getTime() <= latestMs) continue;
       this.#report(change, 'S5', `the document vanishes with ${id} in it, until ${expiresAt.toISOString()}`);
     }
   }
 
-  #step({ name, before, after, wallMs }: Change, was: Version, is: Version): Step {
+  /** The latest server time of the update. */
+  #latestMs({ wallMs, laterWallMs = wallMs }: Change): number {
+    return Math.max(wallMs + this.#toleranceMs, Math.min(laterWallMs, wallMs + LONGEST_TICK_MS));
+  }
+
+  #step(change: Change, was: Version, is: Version): Step {
+    const { before, after, wallMs } = change;
     return {
       ...{ before: was, after: is, wake: String(after?.['wake']) },
-      overBeforeMs: wallMs + this.#toleranceMs,
+      overBeforeMs: this.#latestMs(change),
       // A real server reads its clock when an update begins, and may stand still before it logs the update.
       earliestMs: this.#toleranceMs === 0 ? wallMs : -Infinity,
-      lastToken: this.#lastToken(name, before, wallMs),
+      lastToken: this.#lastToken(change),
       purgeAtMs: { before: purgeAtMs(before), after: purgeAtMs(after) },
     };
   }
@@ -115,10 +128,11 @@ export class VersionJudge implements OplogResult {
    * document is lost in the millisecond of its last token, another one may be made before the clock has passed that token:
    * the exception of guarantee 3.
    */
-  #lastToken(name: string, before: Document | null, wallMs: number): number {
+  #lastToken(change: Change): number {
+    const { name, before, wallMs } = change;
     const last = this.#lastTokens.get(name) ?? 0;
-    const isBehind = before === null && this.#mayVanish(wallMs) && wallMs <= Math.floor(last / 1_000);
-    return isBehind ? 0 : last;
+    if (before !== null || !this.#mayVanish(wallMs, this.#latestMs(change))) return last;
+    return wallMs <= Math.floor(last / 1_000) ? 0 : last;
   }
 
   #keep({ name: lock, term, wallMs }: Change, step: Step): void {

@@ -7,6 +7,8 @@ export interface Change {
   readonly after: Document | null;
   readonly term: number;
   readonly wallMs: number;
+  /** The update began before this time: see `LaterWalls`. Absent if the clock of the entries is exact. */
+  readonly laterWallMs?: number | undefined;
   readonly ts: Timestamp;
 }
 

@@ -81,6 +81,7 @@ describe('the replay of an oplog', () => {
       const stored = await db.collection<{ _id: string }>(COLLECTION).findOne({ _id: name });
       expect(ofLock.at(-1)?.after).toEqual(stored);
     }
+    for (const { wallMs, laterWallMs } of changes) expect(laterWallMs).toBeGreaterThan(wallMs);
   });
 
   it('has no violations when it is judged, and lists every grant in the order of the tokens', async () => {

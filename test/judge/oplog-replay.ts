@@ -2,6 +2,7 @@ import { BSON } from 'mongodb';
 import type { Collection, Document, FindOptions, MongoClient, Timestamp } from 'mongodb';
 
 import { eventually } from '../../lab/patience.js';
+import { LaterWalls } from './later-walls.js';
 import type { Change, OplogEntry } from './oplog-entry.js';
 import { ReplayedCollections, nameOf } from './replayed-collections.js';
 
@@ -40,14 +41,16 @@ export async function replay(oplog: Oplog, onChange: (change: Change) => void): 
   const oldest = await entries.findOne({}, { sort: { $natural: 1 } });
   if (oldest?.ts.greaterThan(oplog.from) ?? true) throw new Error('the oplog does not reach back that far');
   const renames = entries.find({ ts: { $gt: oplog.from }, op: 'c', 'o.renameCollection': { $exists: true } });
+  const walls = new LaterWalls(onChange);
   const replayed = new ReplayedCollections(namespace, await renames.map(({ o }) => o).toArray(), (change) => {
-    if (!leaveOut(change.name)) onChange(change);
+    if (!leaveOut(change.name)) walls.take(change);
   });
   let last = oplog.from;
   const readOn = async (): Promise<boolean> => {
     const filter = { ts: { $gt: last }, ns: { $in: replayed.namespaces }, op: { $ne: 'n' } };
     let isNew = false;
     for await (const entry of entries.find(filter, { ...AS_STORED, batchSize: 10_000 })) {
+      walls.entry(Number(entry.t), entry.wall.getTime());
       replayed.apply(entry);
       last = entry.ts;
       isNew = true;
@@ -56,6 +59,7 @@ export async function replay(oplog: Oplog, onChange: (change: Change) => void): 
   };
   await readOn();
   await comesToRest(oplog, readOn, replayed);
+  walls.end();
 }
 
 async function comesToRest(
