@@ -18,6 +18,7 @@ import type { AcquireOptions, ParsedKeeping, WaitingCall } from '../options/requ
 import type { Reply } from '../protocol/replies/reply.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { askWithinChain, heldByChain, useLock } from './call-chain.js';
+import { TurnLimit } from './turn-limit.js';
 
 /** One lock, and how a primitive requests it. */
 export interface Target<H extends LockHandle> extends Wanted {
@@ -51,6 +52,7 @@ export class Requester {
   readonly #seatCache: SeatCache;
   readonly #onGrant: () => void;
   readonly #inspect: (name: string) => Promise<LockSnapshot | null>;
+  readonly #turnLimit: TurnLimit;
   #waiting = 0;
 
   constructor(
@@ -65,6 +67,7 @@ export class Requester {
     this.#seatCache = seatCache;
     this.#onGrant = onGrant;
     this.#inspect = inspect;
+    this.#turnLimit = new TurnLimit(context.clock);
   }
 
   /** How many requests have neither been granted nor failed yet. */
@@ -148,6 +151,9 @@ export class Requester {
         observation.acquireFailed(observed, error, { isTry, signal: parsed.signal, durationMs });
       }
       throw error;
+    } finally {
+      const nextTurn = this.#turnLimit.ended();
+      if (nextTurn !== undefined) await nextTurn;
     }
   }
 

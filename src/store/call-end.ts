@@ -12,8 +12,7 @@ export interface CallWatch {
 /**
  * Decides when one call ends: for its caller, and for the driver.
  *
- * - The caller waits for `boundMs`, counted from the call, and then for one turn of the event loop. If the process stood
- *   still, the answer may have come meanwhile, and that turn reads it.
+ * - The caller waits for `boundMs`, counted from the call.
  * - The driver waits as long for an answer, but counted from the sending. If a command is given up after it was sent, the
  *   driver closes its connection. The driver opens few connections at a time, and on a slow store or network each of them
  *   takes as long as several commands. If a command that got its connection late were given up with its caller, each new
@@ -45,7 +44,7 @@ export class CallEnd {
     this.unanswered = new Promise<never>((_, reject) => (this.#reject = reject));
     // The call may end before any code waits for this promise.
     this.unanswered.catch(() => undefined);
-    this.#timer = clock.at(clock.nowMs() + boundMs, this.#timeUp.bind(this));
+    this.#timer = clock.at(clock.nowMs() + boundMs, this.#callerGone.bind(this));
     this.#unwatch = watch.onFollowed(this.#giveUp.bind(this));
   }
 
@@ -72,10 +71,6 @@ export class CallEnd {
   closed(): void {
     this.#isClosed = true;
     if (this.#isCallerGone) this.#giveUp(new Error('the provider was closed'));
-  }
-
-  #timeUp(): void {
-    this.#timer = this.#clock.afterTurn(this.#callerGone.bind(this));
   }
 
   #callerGone(): void {

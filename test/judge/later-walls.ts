@@ -3,10 +3,10 @@ import type { Change } from './oplog-entry.js';
 /**
  * Adds to each change the `wall` of a later entry of the same primary, as an upper bound of the time of the update.
  *
- * `wall` is no such bound. An update reads `$$NOW` from an exact clock. Its entry gets `wall` from a coarse clock, which a
- * thread of the server sets about every 10 ms (`BackgroundThreadClockSource` in the source of MongoDB 6.0). A busy machine
- * lets that thread wait: `wall` was seen 228 ms behind `$$NOW`. But the coarse clock was set again only after the entry had
- * read it, and so after `$$NOW`. Every greater `wall` is such a later setting.
+ * `wall` itself is no such bound. An update reads `$$NOW` from an exact clock. Its entry gets `wall` from a coarse
+ * clock, which a thread of the server sets about every 10 ms (`BackgroundThreadClockSource` in the source of MongoDB 6.0). A
+ * busy machine lets that thread wait: `wall` was seen 228 ms behind `$$NOW`. But the coarse clock was set again only
+ * after the entry had read it, and so after `$$NOW`. Every greater `wall` is such a later setting.
  */
 export class LaterWalls {
   readonly #onChange: (change: Change) => void;

@@ -100,8 +100,6 @@ export class CachedLock implements Cached {
   /** Returns a hold of an idle seat, of a seat that another caller passes on, or of a seat from the server. */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
     const { signal, keepMs, passes } = request;
-    const { nextTurn } = this.#context.localAnswers;
-    if (nextTurn !== undefined) await nextTurn;
     throwIfOver(this.name, this.#context.closing, signal);
     if (keepMs > 0) this.#keeping = { keepMs, passes };
     const idle = this.#takeIdle(request);
@@ -201,7 +199,6 @@ export class CachedLock implements Cached {
 
   /** Called when one caller of this process has released a seat and the next caller of this process has got it. */
   #passed(): void {
-    this.#context.localAnswers.answered();
     if (this.#others.state === 'waiting') this.#boundedPasses.passed();
   }
 

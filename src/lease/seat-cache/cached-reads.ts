@@ -75,8 +75,6 @@ export class CachedReads implements Cached {
    * the server's answer to another reader of this process.
    */
   async acquire(request: CachedRequest, ask: () => Promise<Hold>): Promise<Hold> {
-    const { nextTurn } = this.#context.localAnswers;
-    if (nextTurn !== undefined) await nextTurn;
     throwIfOver(this.name, this.#context.closing, request.signal);
     const { mode } = request.demand;
     if (mode === 'write') return await this.#write(ask);
@@ -169,7 +167,6 @@ export class CachedReads implements Cached {
   }
 
   #share(seat: Seat): Hold {
-    this.#context.localAnswers.answered();
     this.#context.used();
     this.#idleTimer?.cancel();
     return new Hold(seat);

@@ -10,7 +10,6 @@ import { isEnough } from '../deadline.js';
 import { newAttemptId } from '../ids.js';
 import type { Hold } from '../holding/hold.js';
 import type { Seat, SeatKeeper } from '../holding/seat.js';
-import type { LocalAnswers } from './local-answers.js';
 import type { LocalRequest } from './local-queue.js';
 
 export interface CachedRequest extends LocalRequest, ParsedKeeping {
@@ -52,8 +51,6 @@ export interface SeatCacheContext {
   readonly clock: Clock;
   readonly report: Report;
   readonly closing: AbortSignal;
-  /** Of all locks of the cache together. */
-  readonly localAnswers: LocalAnswers;
   /** The instant since which the change stream has been open without a gap; `Infinity` while it is not open. */
   gaplessSinceMs(): number;
   returnIdle(idle: Seat): void;
@@ -76,11 +73,10 @@ export const mayServeAnother = (seat: Seat): boolean =>
  */
 export function localTimeout(
   { name, rules }: Pick<Cached, 'name' | 'rules'>,
-  { clock, report, localAnswers }: Pick<SeatCacheContext, 'clock' | 'report' | 'localAnswers'>,
+  { clock, report }: Pick<SeatCacheContext, 'clock' | 'report'>,
   details: { readonly holders: readonly LeaseInfo[]; readonly waitedMs: number; readonly place: number },
 ): AcquireTimeoutError {
   const { waitedMs } = details;
-  localAnswers.answered();
   // The request has no attempt id yet, so the event gets a new id.
   if (waitedMs > 0) {
     report('timeout', { lockName: name, kind: rules.kind, id: newAttemptId(clock), waitedMs });

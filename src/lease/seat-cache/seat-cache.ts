@@ -7,7 +7,6 @@ import { CachedLock } from './cached-lock.js';
 import { CachedReads } from './cached-reads.js';
 import type { Cached, SeatCacheContext } from './cached-request.js';
 import type { KeeperWatch } from './keeper-watch.js';
-import { LocalAnswers } from './local-answers.js';
 
 /** The locks whose seats this process keeps between its callers. */
 export class SeatCache {
@@ -15,11 +14,10 @@ export class SeatCache {
   readonly #watch: KeeperWatch;
   readonly #locks = new Map<string, Cached>();
 
-  constructor(context: Omit<SeatCacheContext, 'localAnswers' | 'changed' | 'used'>, watch: KeeperWatch) {
+  constructor(context: Omit<SeatCacheContext, 'changed' | 'used'>, watch: KeeperWatch) {
     this.#watch = watch;
     this.#context = {
       ...context,
-      localAnswers: new LocalAnswers(context.clock),
       changed: (lock) => {
         this.#changed(lock);
       },

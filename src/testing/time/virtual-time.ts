@@ -14,6 +14,9 @@ interface Goal {
   readonly reached: () => void;
 }
 
+/** How many turns that begin in the meantime end before the next event: a caller may begin one in each turn. */
+const MOST_NEW_TURNS = 10;
+
 /**
  * Time that passes only when `advance` is called, and for the short time that a message takes. Events happen one after
  * the other, in the order of their instants. A turn of the event loop passes before each event: the callbacks of all
@@ -23,7 +26,8 @@ export class VirtualTime implements Time {
   readonly timeline: object = this;
   readonly #epochMs: number;
   readonly #queue = new EventQueue();
-  readonly #turns: { fire: (() => void) | undefined }[] = [];
+  /** What follows the present turn. An object for each, because one function may follow twice. */
+  readonly #turns = new Set<{ readonly fire: () => void }>();
   #goals: Goal[] = [];
   #nowMs = 1_000;
   #count = 0;
@@ -61,10 +65,10 @@ export class VirtualTime implements Time {
   }
 
   afterTurn(fire: () => void): Timer {
-    const turn: { fire: (() => void) | undefined } = { fire };
-    this.#turns.push(turn);
+    const turn = { fire };
+    this.#turns.add(turn);
     void this.#run();
-    return { cancel: () => (turn.fire = undefined) };
+    return { cancel: () => this.#turns.delete(turn) };
   }
 
   async advance(ms: number): Promise<void> {
@@ -105,25 +109,27 @@ export class VirtualTime implements Time {
   }
 
   /**
-   * Lets one event after the other happen, until `#step` finds nothing more to do. One run serves the goals of all
+   * Lets one event after the other happen, until no turn and no event is left to do. One run serves the goals of all
    * callers.
    */
   async #run(): Promise<void> {
     if (this.#isRunning) return;
     this.#isRunning = true;
     do await this.#drain();
-    while (this.#step());
+    while (this.#step() || this.#turns.size > 0);
     this.#isRunning = false;
   }
 
   /** Runs the calls that were given to `afterTurn`. A turn of the event loop passes before each and after the last. */
   async #drain(): Promise<void> {
-    for (;;) {
+    for (let left = this.#turns.size + MOST_NEW_TURNS; left > 0; left -= 1) {
       await turnOfEventLoop();
-      const turn = this.#turns.shift();
+      const [turn] = this.#turns;
       if (turn === undefined) return;
-      turn.fire?.();
+      this.#turns.delete(turn);
+      turn.fire();
     }
+    await turnOfEventLoop();
   }
 
   /**

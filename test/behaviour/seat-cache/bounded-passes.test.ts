@@ -5,7 +5,6 @@ import { momentNow, after } from '../../../src/clock.js';
 import { Hold } from '../../../src/lease/holding/hold.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import { CachedLock } from '../../../src/lease/seat-cache/cached-lock.js';
-import { LocalAnswers } from '../../../src/lease/seat-cache/local-answers.js';
 import { mutexRules } from '../../../src/protocol/kinds/mutex-rules.js';
 import { semaphoreRules } from '../../../src/protocol/kinds/semaphore-rules.js';
 import type { Lease } from '../../../src/protocol/lock-document.js';
@@ -45,7 +44,6 @@ class World {
     this.lock = new CachedLock('a', rules, {
       ...{ process: 'p', clock: this.clock, report: () => undefined },
       closing: closing.signal,
-      localAnswers: new LocalAnswers(this.clock),
       gaplessSinceMs: () => this.gaplessSinceMs,
       returnIdle: (idle) => {
         if (!idle.giveUp()) return;

@@ -5,7 +5,6 @@ import { Hold } from '../../../src/lease/holding/hold.js';
 import { Seat } from '../../../src/lease/holding/seat.js';
 import type { SeatHold } from '../../../src/lease/holding/holds-of-seat.js';
 import { CachedReads } from '../../../src/lease/seat-cache/cached-reads.js';
-import { LocalAnswers } from '../../../src/lease/seat-cache/local-answers.js';
 import { readerWriterRules } from '../../../src/protocol/kinds/reader-writer-rules.js';
 import type { Lease, Mode } from '../../../src/protocol/lock-document.js';
 import type { Reply } from '../../../src/protocol/replies/reply.js';
@@ -34,7 +33,6 @@ class World {
     this.reads = new CachedReads('a', readerWriterRules, {
       ...{ process: 'p', clock: this.clock, report: () => undefined },
       closing: new AbortController().signal,
-      localAnswers: new LocalAnswers(this.clock),
       gaplessSinceMs: () => this.gaplessSinceMs,
       returnIdle: (idle) => {
         this.events.push(`given back ${idle.id}`);

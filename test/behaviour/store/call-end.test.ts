@@ -39,16 +39,6 @@ describe('the end of a call', () => {
     expect([clock.alarms, isWatched()]).toEqual([0, false]);
   });
 
-  it('comes after a turn in which an answer can still be read, because the process may have stood still', async () => {
-    const { clock, end, events, isWatched } = call();
-    end.sent();
-    clock.advance(BOUND_MS);
-    end.ended();
-    await settled();
-    expect(events).toEqual(['ended']);
-    expect([clock.alarms, isWatched()]).toEqual([0, false]);
-  });
-
   it('comes for the driver as long after the sending as for the caller after the call', async () => {
     const { clock, end, events, pass } = call();
     await pass(800);
