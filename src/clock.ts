@@ -67,12 +67,6 @@ export const DAY_MS = 86_400_000;
  */
 export const MAX_TIMER_MS = 2_147_483_647;
 
-/**
- * A timer that is later than this waits for one more turn. The process may have stood still, and what came meanwhile is
- * read in that turn: without it, the process would say that an answer is missing which it has got.
- */
-const LATE_MS = 10;
-
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
@@ -95,7 +89,6 @@ class SystemTimer implements Timer {
   readonly #atMs: number;
   readonly #fire: () => void;
   #timeout: NodeJS.Timeout | undefined;
-  #immediate: NodeJS.Immediate | undefined;
 
   constructor(atMs: number, fire: () => void) {
     this.#atMs = atMs;
@@ -105,7 +98,6 @@ class SystemTimer implements Timer {
 
   cancel(): void {
     clearTimeout(this.#timeout);
-    clearImmediate(this.#immediate);
   }
 
   #arm(): void {
@@ -117,14 +109,11 @@ class SystemTimer implements Timer {
 
   /**
    * Called by Node's timer: calls `fire` if `atMs` has passed, and sets the timer again otherwise. Node's timer may
-   * fire up to a millisecond early by this clock. A wait longer than `MAX_TIMER_MS` needs several timers. If the timer
-   * is late, `fire` is called after this turn.
+   * fire up to a millisecond early by this clock. A wait longer than `MAX_TIMER_MS` needs several timers.
    */
   #rang(): void {
-    const lateMs = performance.now() - this.#atMs;
-    if (lateMs < 0) this.#arm();
-    else if (lateMs < LATE_MS) this.#fire();
-    else this.#immediate = setImmediate(this.#fire);
+    if (performance.now() < this.#atMs) this.#arm();
+    else this.#fire();
   }
 }
 

@@ -152,8 +152,9 @@ export class Requester {
       }
       throw error;
     } finally {
-      const nextTurn = this.#turnLimit.ended();
-      if (nextTurn !== undefined) await nextTurn;
+      // What was granted or has failed stays so. Only the caller is told later.
+      const told = this.#turnLimit.ended();
+      if (told !== undefined) await told;
     }
   }
 
@@ -179,6 +180,7 @@ export class Requester {
   async #ask(request: BegunRequest): Promise<Hold> {
     const acquisition = new Acquisition(this.#context, request);
     const grant = await acquisition.run();
+    this.#turnLimit.turned();
     // `close` may have been called in the same turn of the event loop as the grant. After `close`, no hold may begin.
     if (this.#context.closing.aborted) {
       acquisition.giveBack();

@@ -58,7 +58,7 @@ export const FILES_OF_BOTH_RUNS: readonly string[] = [
   'behaviour/conformance/*.{change-stream,polling}.test.ts',
   'behaviour/elections/contest.test.ts',
   'behaviour/store/wake-stream.test.ts',
-  'behaviour/testing/{elections-and-jobs,faults,quorum}.test.ts',
+  'behaviour/testing/{busy-callers,elections-and-jobs,faults,quorum}.test.ts',
   // A promise cites its suite for both ways of waiting, and only the long run has the other way.
   'behaviour/processes/processes.change-stream.test.ts',
 ];

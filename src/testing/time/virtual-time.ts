@@ -14,7 +14,10 @@ interface Goal {
   readonly reached: () => void;
 }
 
-/** How many turns that begin in the meantime end before the next event: a caller may begin one in each turn. */
+/**
+ * How many turns that begin during a drain are served before the next event. Without a bound, a caller that begins a turn
+ * in each turn would stop time.
+ */
 const MOST_NEW_TURNS = 10;
 
 /**

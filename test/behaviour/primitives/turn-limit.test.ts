@@ -130,16 +130,40 @@ describe('the limit of a turn', () => {
     for (let round = 0; round < 3; round += 1) {
       for (let count = 0; count < 256; count += 1) expect(limit.ended()).toBeUndefined();
       const told: string[] = [];
-      const tell = (who: string) => (): void => void told.push(who);
-      const first = limit
-        .ended()
-        ?.then(tell('first'))
-        .then(() => limit.ended()?.then(tell('first again')));
-      const second = limit.ended()?.then(tell('second'));
+      const waits = ['first', 'second', 'third'].map((who) => limit.ended()?.then(() => told.push(who)));
       expect(told).toEqual([]);
-      await Promise.all([first, second]);
-      await settled();
-      expect(told).toEqual(['first', 'second', 'first again']);
+      for (const wait of waits) await wait;
+      expect(told).toEqual(['first', 'second', 'third']);
+    }
+  });
+
+  it.each([1, 2, 5])(
+    'gives %i callers that ask again at once 256 requests in a turn together',
+    async (callers) => {
+      const limit = new TurnLimit(new ManualClock());
+      let requests = 0;
+      let isOver = false;
+      const loops = Array.from({ length: callers }, async () => {
+        while (!isOver) {
+          requests += 1;
+          await limit.ended();
+        }
+      });
+      const [from, turns] = [requests, 100];
+      for (let turn = 0; turn < turns; turn += 1) await settled();
+      isOver = true;
+      await Promise.all(loops);
+      const inATurn = (requests - from) / turns;
+      expect(inATurn).toBeGreaterThan(120);
+      expect(inATurn).toBeLessThan(256 + 2 * callers + 10);
+    },
+  );
+
+  it('is not reached by requests that the server has answered', () => {
+    const limit = new TurnLimit(new ManualClock());
+    for (let count = 0; count < 1_000; count += 1) {
+      limit.turned();
+      expect(limit.ended()).toBeUndefined();
     }
   });
 
