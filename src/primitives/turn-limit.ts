@@ -9,9 +9,9 @@ const MOST_IN_A_TURN = 256;
  * process has the lock, the provider is closed.
  *
  * If callers ask again as soon as such a request has ended, the event loop stays in one turn: no timer fires, and the
- * process does not hear that others wait. Readers of a kept seat did that for two thirds of the lease. So after that
- * many requests the next callers are told in the next turn, in the order in which their requests have ended. What a
- * request has got is settled before that.
+ * process does not hear that others wait. Readers of a kept seat did that for two thirds of the lease. So after
+ * `MOST_IN_A_TURN` requests the next callers are told in the next turn, in the order in which their requests have ended.
+ * What a request has got is settled before that.
  */
 export class TurnLimit {
   readonly #clock: Clock;
