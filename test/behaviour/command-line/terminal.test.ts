@@ -205,7 +205,8 @@ describe.concurrent('two terminals that want one lock', () => {
 
   it('get it after the death of the first one, when its lease is over', async () => {
     const fleet = new Fleet();
-    const first = inTerminal(fleet, 'run', 'x', '--lease', '2s', ...node(SAYS_PARENT + LIVES));
+    // The first one must not lose its lease while the second one starts on a busy machine.
+    const first = inTerminal(fleet, 'run', 'x', '--lease', '10s', ...node(SAYS_PARENT + LIVES));
     const parent = await parentIn(first);
     const second = inTerminal(fleet, 'run', 'x', ...node(`console.log('in')`));
     await fleet.untilQueued('x');
