@@ -153,8 +153,8 @@ export class Requester {
       throw error;
     } finally {
       // What was granted or has failed stays so. Only the caller is told later.
-      const told = this.#turnLimit.ended();
-      if (told !== undefined) await told;
+      const nextTurn = this.#turnLimit.ended();
+      if (nextTurn !== undefined) await nextTurn;
     }
   }
 

@@ -1,7 +1,7 @@
 import { turnOver } from '../clock.js';
 import type { Clock } from '../clock.js';
 
-/** So many requests that are answered without the server take 2 to 4 ms (docs/performance.md). */
+/** The library answers 256 requests for kept locks in 2 to 4 ms. docs/performance.md has the time of each. */
 const MOST_IN_A_TURN = 256;
 
 /**

@@ -90,7 +90,8 @@ describe('the version judge', () => {
       found(
         mutex(lease('wa', 1, at(20_000)), late),
         mutex(lease('wa', 1, at(30_000 + aheadMs)), late),
-        ...([50, WALL_MS + laterMs] as const),
+        50,
+        WALL_MS + laterMs,
       );
     expect(extended(228, 230)).toEqual([]);
     expect(extended(50, 10)).toEqual([]);

@@ -48,7 +48,7 @@ export interface Tolerance {
 
 const CHECKER = 'oplog';
 
-/** The bound where no later entry shows when the coarse clock was set again. It was seen to be 228 ms late. */
+/** An update began at most this long after its `wall`, also if no entry follows soon. 228 ms were seen. */
 const LONGEST_TICK_MS = 500;
 
 export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<OplogResult> {
