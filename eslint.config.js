@@ -7,6 +7,7 @@ export default defineConfig(
     ignores: [
       'dist/',
       'docs/api/',
+      'docs/.vitepress/.temp/',
       'coverage/',
       '.cache/',
       'tsup.config.bundled_*',

@@ -11,11 +11,12 @@ import { runRound, whereAndHow } from './round.js';
 import type { RoundResult } from './round.js';
 import { Summary } from './summary.js';
 import { WORKER } from './workload/crew.js';
+import { PLAIN_MUTEX } from './workload/wishes.js';
 
 /** The same on every machine; `npm run test:faults` draws another one. */
 const SEED = 20_261_121;
 
-const WRITER_ROUNDS = 4;
+const WRITER_ROUNDS = 8;
 
 /** A round has at least this many faults: the longest one takes less than a third of the shortest round. */
 const LEAST_FAULTS = 3;
@@ -38,6 +39,8 @@ async function stopWriters(seed: number): Promise<RoundResult> {
   return await runRound({
     ...{ ...ordeal(), storeFaults: [], processFaults: [stoppedWriter], seed, durationMs: 30_000 },
     ...{ leaseMs: 1_500, thinkMs: 200, isStrict: false, faultMs: { min: 0, max: 0 } },
+    // All want the lock of the paused process, so others soon change what it has read.
+    ...{ onlyLock: PLAIN_MUTEX, hasCandidate: false, bursts: 0 },
   });
 }
 

@@ -204,9 +204,11 @@ describe('a signal on a frozen server to a command that holds nothing', () => {
     await freeze();
     await untilSaid(watching, 'unavailable');
     await untilPrinted(top, 'unavailable');
+    await untilSaid(observing, 'The store failed or did not answer');
+    const said = observing.stderr;
     // The process of the servers stands still until the test ends, so no read has been answered.
     observing.signal('SIGINT');
-    expect(await resultOf(observing)).toMatchObject({ code: 130, stderr: '' });
+    expect(await resultOf(observing)).toMatchObject({ code: 130, stderr: said });
     watching.signal('SIGINT');
     top.type('\u0003');
     expect([(await resultOf(watching)).code, await top.exitCode()]).toEqual([130, 0]);

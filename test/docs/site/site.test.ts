@@ -15,7 +15,7 @@ import { useBrowser } from '../../support/use-browser.js';
 import { crawl, walk } from './crawl.js';
 import type { Look } from './crawl.js';
 
-/** A build takes less than a minute. This bound ends one that hangs. */
+/** A build takes one to two minutes on two cores. This bound ends one that hangs. */
 const BUILD_BOUND_MS = 500_000;
 
 const SITE = join(root, '.cache/site');

@@ -10,6 +10,9 @@ type Plan = { readonly name: string; readonly keepMs?: number; readonly passes?:
   | { readonly kind: 'semaphore'; readonly limit: number }
 );
 
+/** A mutex that is given back after each hold. */
+export const PLAIN_MUTEX = 'mutex-a';
+
 /** The lock that is mostly read, so that readers share the reads that their processes keep. */
 export const READ_MOSTLY = 'read-mostly';
 
@@ -24,7 +27,7 @@ export const SELDOM_WANTED = 'seldom-wanted';
 
 /** A seat that is kept is kept for longer than actors are idle. */
 const PLANS: readonly [Plan, ...Plan[]] = [
-  { name: 'mutex-a', kind: 'mutex' },
+  { name: PLAIN_MUTEX, kind: 'mutex' },
   { name: 'mutex-b', kind: 'mutex', keepMs: 200 },
   { name: PASSED_ON, kind: 'mutex', keepMs: 20_000, passes: 4 },
   { name: 'reader-writer-a', kind: 'reader-writer', readPercent: 40 },
