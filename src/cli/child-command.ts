@@ -120,7 +120,12 @@ export class ChildCommand {
 
   async #groupEnded(): Promise<void> {
     const boundMs = performance.now() + this.#killAfterMs + ZOMBIE_MS;
-    while (this.#leadsGroup && this.#send(0) && performance.now() < boundMs) {
+    while (this.#leadsGroup && this.#send(0)) {
+      if (performance.now() > boundMs) {
+        // If this process stood still, the timer of the kill is due as well and has not run.
+        if (this.#killing !== undefined) this.#send('SIGKILL');
+        return;
+      }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }
