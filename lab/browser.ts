@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 
+import { BUSY_MACHINE_MS } from './patience.js';
+
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** An installed Chromium; undefined if there is none. Nothing is downloaded. */
@@ -13,6 +15,7 @@ export async function startBrowser(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error(`no Chromium at ${PLACES.join(', ')}`);
   return await chromium.launch({
     executablePath: chromiumPath,
+    timeout: BUSY_MACHINE_MS,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],

@@ -53,7 +53,7 @@ export interface FaultCluster extends AsyncDisposable {
 
 const SET_NAME = 'faults';
 const MEMBERS = 3;
-const ELECTION_TIMEOUT_MS = 2_000;
+export const ELECTION_TIMEOUT_MS = 2_000;
 /**
  * Not the usual two seconds, after which it would be known only late who has been elected. For the same cause a new
  * primary does not wait ten seconds, which is usual, for one that is silent before it lets anything be written.
@@ -161,8 +161,10 @@ class ControlledCluster implements FaultCluster {
   }
 
   async term(): Promise<number> {
-    const statuses = await this.#ask({ replSetGetStatus: 1 });
-    if (statuses.length === 0) throw new Error('no member says in which term it is');
+    const statuses = await eventually('a member says in which term it is', async () => {
+      const answers = await this.#ask({ replSetGetStatus: 1 });
+      return answers.length > 0 && answers;
+    });
     return Math.max(...statuses.map(({ answer }) => Number(answer['term'])));
   }
 

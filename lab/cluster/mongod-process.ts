@@ -70,6 +70,7 @@ export class MongodProcess {
     const endMs = performance.now() + STOP_MS;
     while (!allThreadsStand(this.pid)) {
       if (performance.now() > endMs) throw new Error(`process ${this.pid} does not stand still`);
+      Atomics.wait(SLEEP, 0, 0, 1);
     }
   }
 
@@ -85,7 +86,11 @@ export class MongodProcess {
   }
 }
 
-const STOP_MS = 1_000;
+/** A thread that waits for a slow disk stands still only when the disk has answered. */
+const STOP_MS = 60_000;
+
+/** To sleep without leaving the turn: the threads that are to stop need the processor. */
+const SLEEP = new Int32Array(new SharedArrayBuffer(4));
 
 const hasNotEnded = (child: ChildProcess): boolean =>
   child.pid !== undefined && child.exitCode === null && child.signalCode === null;

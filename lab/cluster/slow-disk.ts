@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { within } from '../patience.js';
 
 /** How long strace may take to take hold of all threads, and to let go of them. */
-const HOLD_MS = 10_000;
+const HOLD_MS = 60_000;
 
 /** What is written is on the disk only when these return. */
 const SYNCS = 'fdatasync,fsync';

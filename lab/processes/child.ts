@@ -98,19 +98,20 @@ export class Child<Order = never, Line extends Told = never> implements AsyncDis
   }
 
   /** Orders, and waits for the next line of this kind. */
-  async tell<S extends Line['says']>(order: Order, answer: S): Promise<LineOf<Line, S>> {
+  async tell<S extends Line['says']>(order: Order, answer: S, boundMs?: number): Promise<LineOf<Line, S>> {
     const before = this.all(answer).length;
     this.order(order);
-    return await this.heard(answer, before + 1);
+    return await this.heard(answer, before + 1, boundMs);
   }
 
   /** The n-th line of this kind, as soon as there is one. */
-  async heard<S extends Line['says']>(says: S, nth = 1): Promise<LineOf<Line, S>> {
-    return await eventually(`process ${this.pid} says "${says}"`, () => {
+  async heard<S extends Line['says']>(says: S, nth = 1, boundMs?: number): Promise<LineOf<Line, S>> {
+    const find = (): LineOf<Line, S> | undefined => {
       const line = this.all(says)[nth - 1];
       if (line === undefined && this.hasEnded) throw this.#unexpectedEnd(`before it said "${says}"`);
       return line;
-    });
+    };
+    return await eventually(`process ${this.pid} says "${says}"`, find, boundMs);
   }
 
   all<S extends Line['says']>(says: S): LineOf<Line, S>[] {
