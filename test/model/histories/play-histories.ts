@@ -13,7 +13,7 @@ import { drawSeed } from '../../support/seed.js';
 const LANES = 8;
 const MAX_EVENTS = 20;
 
-export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(40, 1_200));
+export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(40, 600));
 
 /** The rarest happening comes about 12 times in 1,200 histories. With fewer histories it may be missing. */
 const ENOUGH = 1_200;
