@@ -11,7 +11,7 @@ import { APP_NAME } from './workload/messages.js';
 /** The longest lease of a killed worker, with the greatest difference of clocks. */
 const REST_BOUND_MS = 45_000;
 
-const CLOSED_BOUND_MS = 10_000;
+const CLOSED_BOUND_MS = 60_000;
 
 /** The lock documents once every lease is over: those of killed workers last until their expiry. */
 export async function documentsAtRest(locks: Collection): Promise<readonly Document[]> {

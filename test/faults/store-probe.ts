@@ -44,6 +44,14 @@ export class StoreProbe {
     await this.#client.close();
   }
 
+  /** The proxies live in this process. If it stands still, the store does not answer, and no probe is on its way. */
+  async #pause(): Promise<void> {
+    const sinceNs = nowNs();
+    await pause(BETWEEN_PROBES_MS);
+    const lateMs = Number(BigInt(nowNs()) - BigInt(sinceNs)) / 1e6 - BETWEEN_PROBES_MS;
+    if (lateMs > SLOW_MS) this.#journal.write({ type: 'store was slow', sinceNs });
+  }
+
   async #probe(): Promise<void> {
     const ids = Array.from({ length: DOCUMENTS }, (_, index) => index);
     const probes = this.#client.db(this.#database).collection<{ _id: number; at: string }>('probes');
@@ -54,7 +62,7 @@ export class StoreProbe {
       await probes.updateMany({ _id: { $in: ids } }, { $set: { at: sinceNs } }).catch(() => undefined);
       const tookMs = Number(BigInt(nowNs()) - BigInt(sinceNs)) / 1e6;
       if (tookMs > SLOW_MS) this.#journal.write({ type: 'store was slow', sinceNs });
-      await pause(BETWEEN_PROBES_MS);
+      await this.#pause();
     }
   }
 }

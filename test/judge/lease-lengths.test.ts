@@ -97,7 +97,7 @@ describe('the version judge', () => {
     expect(extended(50, 10)).toEqual([]);
     expect(extended(51, 10)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
     expect(extended(231, 230)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
-    expect(extended(501, Infinity)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
+    expect(extended(5_001, Infinity)).toEqual(['L1 wa has 30000 ms and counts on 1 ms more']);
   });
 
   it('finds the shortest extension of a lease that was over, where clocks are exact', () => {

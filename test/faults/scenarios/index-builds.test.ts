@@ -45,7 +45,7 @@ describe.concurrent('an index build behind a long transaction', () => {
   it('ends no hold if it is over within a lease', async () => {
     await using database = new OwnDatabase();
     await using user = database.client();
-    const options = { leaseMs: 9_000, createIndexes: false };
+    const options = { leaseMs: 30_000, extendEveryMs: 3_000, createIndexes: false };
     const [here, there] = [database.client().provider(options), database.client().provider(options)];
     const lost: unknown[] = [];
     here.on('lost', (event) => lost.push(event));
@@ -56,7 +56,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     // Longer than until the first extension.
     await pause(4_000);
     await unblock();
-    await eventually('they are extended', () => holds.every(({ remainingMs }) => remainingMs > 6_000));
+    await eventually('they are extended', () => holds.every(({ remainingMs }) => remainingMs > 26_500));
     expect(lost).toEqual([]);
     expect(await holds[0]?.release()).toBe(true);
     expect((await within(10_000, 'the grant', wait)).isHeld).toBe(true);
@@ -65,7 +65,7 @@ describe.concurrent('an index build behind a long transaction', () => {
   it('ends the hold at its deadline if it takes longer than a lease, and then one request is granted', async () => {
     await using database = new OwnDatabase();
     await using user = database.client();
-    const options = { leaseMs: 2_000, storeTimeoutMs: 1_000, createIndexes: false };
+    const options = { leaseMs: 6_000, storeTimeoutMs: 1_000, createIndexes: false };
     const [here, there] = [database.client().provider(options), database.client().provider(options)];
     const hold = await here.acquireMutex('x');
     const wait = later(there.acquireMutex('x'));
@@ -81,7 +81,7 @@ describe.concurrent('an index build behind a long transaction', () => {
     expect(grantedMs).toBe(0);
     // Tries, looks and extensions meanwhile are bounded.
     const tried = await within(
-      5_000,
+      30_000,
       'an answer',
       there.tryAcquireMutex('x').catch((error: unknown) => error),
     );
@@ -144,8 +144,7 @@ describe('a server that purges every second', () => {
 
   it('deletes what is due, and nothing that is in use or was in use recently', async () => {
     await using database = new OwnDatabase(server.uri);
-    const leaseMs = 3_000;
-    const locks = database.client().provider({ leaseMs, retentionMs: 2 * leaseMs });
+    const locks = database.client().provider({ leaseMs: 30_000, retentionMs: 60_000 });
     await locks.ensureIndexes();
     const lost: unknown[] = [];
     locks.on('lost', (event) => lost.push(event));

@@ -15,7 +15,7 @@ import type { Request } from '../../../lab/cluster/wire-traffic.js';
 const LEASE_MS = 600_000;
 
 /** A request has no effect after twice this time. */
-const STORE_TIMEOUT_MS = 2_000;
+const STORE_TIMEOUT_MS = 10_000;
 
 let server: MongoServer;
 let proxy: FaultProxy;
@@ -109,7 +109,7 @@ it.each(['abort', 'timeout'] as const)(
 );
 
 it('a copy of a request that arrives after its repeat was granted and released takes no seat for good (E2)', async () => {
-  const { locks, observer } = await world({ leaseMs: 60_000, storeTimeoutMs: 1_500 });
+  const { locks, observer } = await world({ leaseMs: 60_000, storeTimeoutMs: 10_000 });
   const holding = proxy.holdRequests(1, ({ command }) => command === 'findAndModify');
   const hold = await locks.acquireMutex('a');
   expect(holding.held).toBe(1);
@@ -123,7 +123,7 @@ it('a copy of a request that arrives after its repeat was granted and released t
 });
 
 it('close() leaves a hold to its lease, also while a copy of its request may still arrive', async () => {
-  const here = await world({ leaseMs: 60_000, storeTimeoutMs: 1_500 });
+  const here = await world({ leaseMs: 60_000, storeTimeoutMs: 10_000 });
   const holding = proxy.holdRequests(1, isRequest);
   const hold = await here.locks.acquireMutex('victim');
   expect(holding.held).toBe(1);

@@ -14,10 +14,10 @@ type Worker = Child<EndingOrder, { readonly says: 'waiting' }>;
 
 const start = (task: EndingTask): Worker => new Child([program.path, JSON.stringify(task)]);
 
-const LEASE_MS = 2_000;
+const LEASE_MS = 8_000;
 
 /** How much longer than its lease a dead process may block its locks on a busy machine. */
-const SLACK_MS = 5_000;
+const SLACK_MS = 20_000;
 
 interface End {
   readonly end: (worker: Worker) => void;

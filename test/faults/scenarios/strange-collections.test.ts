@@ -7,7 +7,7 @@ import { eventually, later, rejection, within } from '../../../lab/patience.js';
 import { untilWaiting } from '../../support/waiters.js';
 
 const COLLECTION = 'distributed.locks';
-const OPTIONS = { leaseMs: 3_000, createIndexes: false };
+const OPTIONS = { leaseMs: 10_000, createIndexes: false };
 
 /** Every way to request a lock, each without a timeout. */
 const ASKS: Readonly<Record<string, (locks: LockProvider, name: string) => Promise<unknown>>> = {
@@ -62,10 +62,10 @@ it('a validator that is added while locks are in use ends the holds at their dea
   await untilWaiting(here, 'x');
   await db.command({ collMod: COLLECTION, validator: { invoice: { $exists: true } } });
   // A look that is refused ends the wait.
-  const error = await rejection(within(10_000, 'the refusal', wait));
+  const error = await rejection(within(30_000, 'the refusal', wait));
   expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', lockName: 'x' });
   expect((error as Error).message).toMatch(/validation/);
-  const released = within(10_000, 'the release', other.release());
+  const released = within(30_000, 'the release', other.release());
   await eventually('its lease runs out', () => !hold.isHeld);
   expect(hold.signal.reason).toMatchObject({ code: 'LOCK_LOST', why: 'expired' });
   await released;
@@ -74,7 +74,7 @@ it('a validator that is added while locks are in use ends the holds at their dea
     ['x', hold],
     ['y', other],
   ] as const) {
-    const next = await within(10_000, 'the grant', there.acquireMutex(name));
+    const next = await within(30_000, 'the grant', there.acquireMutex(name));
     expect(next.fencingToken).toBeGreaterThan(fencingToken);
   }
 });
@@ -93,7 +93,7 @@ it('locks behave as usual in a clustered collection', async ({ skip }) => {
   const wait = later(there.acquireMutex('x'));
   await untilWaiting(here, 'x');
   expect(await hold.release()).toBe(true);
-  expect((await within(10_000, 'the grant', wait)).fencingToken).toBeGreaterThan(hold.fencingToken);
+  expect((await within(30_000, 'the grant', wait)).fencingToken).toBeGreaterThan(hold.fencingToken);
 });
 
 /** Collections that can refuse a lock because another one is stored. */
@@ -123,7 +123,7 @@ describe.concurrent.each(CLASHING)('on %s', (_, make) => {
     const wait = later(there.acquireMutex('invoice'));
     await untilWaiting(here, 'invoice');
     expect(await hold.release()).toBe(true);
-    expect((await within(10_000, 'the grant', wait)).isHeld).toBe(true);
+    expect((await within(30_000, 'the grant', wait)).isHeld).toBe(true);
   });
 
   it.each(Object.entries(ASKS).filter(([what]) => what.endsWith('Mutex')))(

@@ -24,7 +24,7 @@ import { realTime } from './worker-time.js';
 const BOUNDS = { socketTimeoutMS: 5_000, serverSelectionTimeoutMS: 5_000 };
 
 /** How long what was closed may take to be gone. */
-const CLOSE_BOUND_MS = 5_000;
+const CLOSE_BOUND_MS = 30_000;
 
 const task = given() as WorkerTask;
 const { leaseMs } = task.options;
