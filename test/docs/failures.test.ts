@@ -212,13 +212,13 @@ describe('the failures in docs/all-or-nothing.md', () => {
     const { signal } = outer;
     const hold = await two.there.acquireMutex('b');
     const requests = ['a', 'b'].map((name) => ({ mutex: two.here.createMutex(name) }));
-    const asked = later(two.here.acquireAll(requests, { signal, timeoutMs: 10_000 }));
+    const asked = later(two.here.acquireAll(requests, { signal, timeoutMs: 120_000 }));
     const startedMs = performance.now();
     await two.isWaitedFor('b');
     await two.here.revoke('outer', { force: true });
 
     expect(await rejection(asked)).toBe(signal.reason);
-    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    expect(performance.now() - startedMs).toBeLessThan(60_000);
     expect(await two.isHeld('a')).toBe(false);
     await hold.release();
   });

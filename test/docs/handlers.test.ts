@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect, test } from 'vitest';
 
+import { eventually } from '../../lab/patience.js';
 import { MemorySurroundings } from './memory-run.js';
 import { codeBlocks, page } from './pages.js';
 import type { CodeBlock } from './pages.js';
@@ -48,10 +49,10 @@ test('the route handler of docs/using-with/nextjs.md charges, and stops waiting 
   const charging = charge(client.signal);
   const waiters = async (): Promise<number | undefined> =>
     (await surroundings.locks.inspect('invoice:42'))?.waiters.length;
-  await expect.poll(waiters).toBe(1);
+  await eventually('it waits', async () => (await waiters()) === 1);
   client.abort(new Error('gone'));
   await expect(charging).rejects.toThrow('gone');
-  await expect.poll(waiters).toBe(0);
+  await eventually('nobody waits', async () => (await waiters()) === 0);
   await lock.release();
 });
 

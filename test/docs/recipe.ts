@@ -9,11 +9,14 @@ const requireHere = createRequire(import.meta.url);
 /** The values that a page presupposes, by name. */
 export type Given = Readonly<Record<string, unknown>>;
 
-/** The function of a recipe from its page. `modules` replace its imports. */
+/** The time for which recipes wait, and a time that is enough on a busy machine too. */
+const [TIMEOUT, LONG_TIMEOUT] = ['timeoutMs: 10_000', 'timeoutMs: 120_000'];
+
+/** The function of a recipe from its page, which waits for longer here. `modules` replace its imports. */
 export function recipe(path: string, name: string, given: Given, modules: Given = {}): unknown {
   const found = codeBlocks(page(path), 'ts').find(({ code }) => code.includes(`async function ${name}(`));
   if (found === undefined) throw new Error(`${path} has no function ${name}`);
-  return evaluate(found.code, name, given, modules);
+  return evaluate(found.code.replaceAll(TIMEOUT, LONG_TIMEOUT), name, given, modules);
 }
 
 /** Runs an example that consists of statements. */

@@ -46,7 +46,7 @@ describe('the transfer of docs/all-or-nothing.md', () => {
     await using bank = new Bank();
     await bank.open({ a: 50_000, b: 50_000 });
     const instances = [bank.instance(), bank.instance(), bank.instance()];
-    // The last transfer waits for all others, and the recipe waits for ten seconds.
+    // The last transfer waits for all others.
     const transfers = instances.flatMap((transfer) =>
       Array.from({ length: 4 }, (_, index) =>
         index % 2 === 0 ? transfer('a', 'b', 300) : transfer('b', 'a', 100),

@@ -3,11 +3,13 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { MongoClient, MongoWriteConcernError } from 'mongodb';
+import type { Document } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { eventually } from '../../lab/patience.js';
 import { smallDisk } from '../../lab/cluster/disk.js';
 import { findFakeTime } from '../../lab/cluster/fake-time.js';
+import { ELECTION_TIMEOUT_MS } from '../../lab/cluster/fault-cluster.js';
 import type { FaultCluster } from '../../lab/cluster/fault-cluster.js';
 import type { FaultMember } from '../../lab/cluster/fault-member.js';
 import { slowDisks, slowDisksRefusal } from '../../lab/cluster/slow-disk.js';
@@ -48,6 +50,13 @@ async function note(): Promise<void> {
   );
 }
 
+async function untilSecondaries(): Promise<readonly [FaultMember, FaultMember]> {
+  return await eventually('there are two secondaries', async () => {
+    const [one, other] = await cluster.secondaries();
+    return one !== undefined && other !== undefined ? ([one, other] as const) : undefined;
+  });
+}
+
 async function untilAnother(than: FaultMember): Promise<FaultMember> {
   return await eventually('another member is primary', async () => {
     const primary = await cluster.primary();
@@ -58,14 +67,15 @@ async function untilAnother(than: FaultMember): Promise<FaultMember> {
 describe('a cluster for faults', () => {
   it('has one primary and two secondaries, which reach each other through the proxies', async () => {
     const primary = await cluster.untilPrimary();
-    const secondaries = await cluster.secondaries();
-    expect(new Set([primary, ...secondaries])).toEqual(new Set(cluster.members));
+    const [one, other] = await untilSecondaries();
+    expect(new Set([primary, one, other])).toEqual(new Set(cluster.members));
     await note();
     const { hosts, me } = await primary.admin({ hello: 1 });
     expect(hosts).toEqual(cluster.members.map(({ host }) => host));
     expect(me).toBe(primary.host);
-    for (const { proxy } of cluster.members) expect(proxy.connections.members).toBeGreaterThan(0);
-    expect(primary.proxy.connections.clients).toBeGreaterThan(0);
+    for (const { proxy } of cluster.members)
+      await eventually('other members reach it', () => proxy.connections.members > 0);
+    await eventually('the client reaches it', () => primary.proxy.connections.clients > 0);
   });
 
   it('elects another primary when the first is killed, and takes the killed member back', async () => {
@@ -82,7 +92,7 @@ describe('a cluster for faults', () => {
     expect(first.isRunning).toBe(true);
     expect(first.pid).not.toBe(pid);
     await cluster.heal();
-    expect(new Set([await cluster.primary(), ...(await cluster.secondaries())])).toEqual(
+    expect(new Set([await cluster.untilPrimary(), ...(await untilSecondaries())])).toEqual(
       new Set(cluster.members),
     );
     expect(second.isRunning).toBe(true);
@@ -111,9 +121,9 @@ describe('a cluster for faults', () => {
 
   it('has no primary without a majority, and heals from all faults at once', async () => {
     const primary = await cluster.untilPrimary();
-    const [one, other] = await cluster.secondaries();
-    await one?.kill();
-    other?.stop();
+    const [one, other] = await untilSecondaries();
+    await one.kill();
+    other.stop();
     await eventually('there is no primary', async () => (await cluster.primary()) === undefined);
     primary.proxy.freeze('all');
     await cluster.heal();
@@ -139,6 +149,24 @@ describe('a cluster for faults', () => {
 });
 
 describe('an isolated member', () => {
+  /** How long a primary serves, and the others wait, without news from each other. */
+  async function setElectionTimeout(ms: number): Promise<void> {
+    const primary = await cluster.untilPrimary();
+    const { config } = (await primary.admin({ replSetGetConfig: 1 })) as { config: Document };
+    const version = Number(config['version']) + 1;
+    const settings = {
+      ...(config['settings'] as Document),
+      ...{ electionTimeoutMillis: ms, heartbeatTimeoutSecs: ms / 1_000 },
+    };
+    await primary.admin({ replSetReconfig: { ...config, version, settings } });
+    for (const member of cluster.members) {
+      await eventually('the member has heard of it', async () => {
+        const { setVersion } = await member.admin({ hello: 1 });
+        return setVersion === version;
+      });
+    }
+  }
+
   const isPrimary = async (member: FaultMember): Promise<boolean> =>
     (await member.admin({ hello: 1 }))['isWritablePrimary'] === true;
 
@@ -158,16 +186,19 @@ describe('an isolated member', () => {
 
   it('remains a primary beside another one for a while if only silence tells it that it is isolated', async () => {
     const first = await cluster.untilPrimary();
-    const [second] = await cluster.secondaries();
+    const [second] = await untilSecondaries();
+    // The first one must not step down before this test has looked.
+    await setElectionTimeout(20_000);
     cluster.isolate(first, 'silence');
-    expect(await second?.stepUp()).toBe(true);
-    await eventually('the other one takes writes', async () => second && isPrimary(second));
+    expect(await second.stepUp()).toBe(true);
+    await eventually('the other one takes writes', () => isPrimary(second));
     expect(await isPrimary(first)).toBe(true);
     expect(await acknowledgement(first)).toBe('not acknowledged');
     await eventually('the third one follows the second', async () => (await cluster.primary()) === second);
     await note();
     await eventually('the first steps down', async () => !(await isPrimary(first)));
     await cluster.heal();
+    await setElectionTimeout(ELECTION_TIMEOUT_MS);
     const strays = client.db('leasehold-cluster').collection('strays');
     expect(await strays.countDocuments({}, { readPreference: 'primary' })).toBe(0);
     expect(await first.admin({ replSetGetStatus: 1 })).toMatchObject({ myState: 2 });

@@ -3,7 +3,15 @@ import type { ChangeStream, Collection, MongoClientOptions } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 
 import { randomName } from '../support/test-provider.js';
-import { eventually, later, pause, rejection, staysOpen, within } from '../../lab/patience.js';
+import {
+  BUSY_MACHINE_MS,
+  eventually,
+  later,
+  pause,
+  rejection,
+  staysOpen,
+  within,
+} from '../../lab/patience.js';
 import { startFaultProxy } from '../../lab/cluster/fault-proxy.js';
 import type { FaultProxy } from '../../lab/cluster/fault-proxy.js';
 import type { Request } from '../../lab/cluster/wire-traffic.js';
@@ -67,7 +75,7 @@ describe('a proxy without faults', () => {
 
   it('closes the connection of a client when the server is down', async () => {
     const lonely = await startFaultProxy(1);
-    const ping = connect(lonely.port, { serverSelectionTimeoutMS: 500 }).db().command({ ping: 1 });
+    const ping = connect(lonely.port, { serverSelectionTimeoutMS: 5_000 }).db().command({ ping: 1 });
     expect(String(await rejection(ping))).toContain('closed');
     await eventually('no connection is left', () => lonely.connections.clients === 0);
     await lonely.close();
@@ -98,7 +106,7 @@ describe('a lost reply', () => {
 
 describe('a held request', () => {
   it('reaches the server when it is delivered, long after its client has closed the connection', async () => {
-    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
+    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 5_000 }));
     const holding = proxy.holdRequests(1, isInsert);
     expect(String(await rejection(notes.insertOne({ _id: 'late' })))).toMatch(BROKEN);
     expect(holding.held).toBe(1);
@@ -156,7 +164,7 @@ describe('a freeze', () => {
   });
 
   it('hides a closed connection of a client from the server, which gets its request at healing', async () => {
-    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 1_500 }));
+    const notes = notesOf(connect(proxy.port, { socketTimeoutMS: 5_000 }));
     await notes.insertOne({ _id: 'before' });
     proxy.freeze('all');
     expect(String(await rejection(notes.insertOne({ _id: 'late' })))).toMatch(BROKEN);
@@ -226,7 +234,7 @@ describe('a stream fault', () => {
   it('can freeze the connection of the stream and no other', async () => {
     const { notes, seen } = await watch();
     proxy.freezeStreams();
-    await within(5_000, 'the insert', notes.insertOne({ _id: 'unseen' }));
+    await within(BUSY_MACHINE_MS, 'the insert', notes.insertOne({ _id: 'unseen' }));
     await pause(300);
     expect(seen).not.toContain('unseen');
     proxy.heal();

@@ -36,6 +36,6 @@ it.each(['throw', 'exit', 'SIGINT', 'SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
   'no mongod outlives the process that started it: %s',
   async (end) => {
     const port = await endOwner(end);
-    await eventually('nobody listens', async () => !(await isListening(port)), 15_000);
+    await eventually('nobody listens', async () => !(await isListening(port)));
   },
 );

@@ -14,6 +14,9 @@ const COPIES = join(ROOT, '.cache', 'package');
 const DOWNLOADS = join(ROOT, '.cache', 'npm');
 const TARBALL = join(COPIES, 'leasehold.tgz');
 
+/** The longest takes a minute on two cores, most of it to install. This bound ends what hangs. */
+export const BOUND_MS = 1_200_000;
+
 /** The names of the folders of the projects. */
 export const projectNames = async (): Promise<readonly string[]> => (await readdir(SOURCES)).sort();
 
@@ -70,7 +73,7 @@ async function run(
   try {
     const env = { ...withoutTools(process.env), ...environment };
     return await execute(command, args, {
-      ...{ cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 540_000 },
+      ...{ cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: BOUND_MS },
       shell: process.platform === 'win32',
     });
   } catch (error) {

@@ -265,7 +265,7 @@ describe('leasehold doctor on a server that does not answer', () => {
 
   it('gives its lock back at a signal', async () => {
     const fleet = new Fleet();
-    const slow = { failCommands: ['update', 'findAndModify'], blockConnection: true, blockTimeMS: 300 };
+    const slow = { failCommands: ['update', 'findAndModify'], blockConnection: true, blockTimeMS: 1_000 };
     const env = await fleet.failing(slow);
     const child = fleet.startWith(env, 'doctor');
     await eventually('it holds a lock', async (see) => {

@@ -29,8 +29,11 @@ it('ten processes that run one command at each instant, as cron does, run it onc
       for (const result of results) void result.then(() => (ended += 1));
       await eventually('all but one have ended', () => ended === PROCESSES - 1);
       for (const child of children) child.order('end');
-      const codes = (await Promise.all(results)).map(({ code }) => code).sort();
-      expect(codes).toEqual([0, ...Array.from({ length: PROCESSES - 1 }, () => 75)]);
+      const codes = (await Promise.all(results)).map(({ code }) => code);
+      expect(codes.filter((code) => code === 0)).toHaveLength(1);
+      // On a busy machine, a process may reach the server too late (69).
+      expect(codes.filter((code) => ![0, 75, 69].includes(code ?? NaN))).toEqual([]);
+      expect(codes).toContain(75);
     }
     expect(await readFile(log, 'utf8')).toBe('0\n1\n2\n');
   } finally {

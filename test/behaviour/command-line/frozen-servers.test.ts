@@ -111,7 +111,7 @@ describe('a term that is lost on a server that has stopped answering', () => {
     'has nothing to be given back, so the end does not wait for the server, and is 76: %s',
     async (_, source, told) => {
       const { begin, freeze } = await place();
-      const child = begin('elect', 'x', '--lease', '2s', '--kill-after', '60s', ...node(source));
+      const child = begin('elect', 'x', '--lease', '10s', '--kill-after', '60s', ...node(source));
       await untilPrinted(child, 'up');
       await freeze();
       if (told !== undefined) {
@@ -182,8 +182,8 @@ describe('a command that ends while the server does not answer, without a signal
     hurried.signal('SIGINT');
     await untilSaid(hurried, 'giving back lock "x2" takes at most 6 s');
     expect(await resultOf(hurried)).toMatchObject({ code: 3 });
-    expect(patient.stderr).toBe('');
     expect(await resultOf(patient)).toMatchObject({ code: 3 });
+    expect(patient.stderr).not.toContain('giving back');
     for (const [at, { stderr }] of children.entries())
       expect(stderr).toContain(
         `lock "x${at + 1}" may not have been given back; it ends by itself within 30.0s`,

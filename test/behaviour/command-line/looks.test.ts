@@ -84,7 +84,7 @@ it('messages show line breaks of labels and reasons escaped, so that no process 
   const other = fleet.database.plain.provider({ label: 'x\nleasehold: forged' });
   untilTestEnds(await other.acquireMutex('x', { why: 'y\nleasehold: forged' }));
   for (const args of [
-    ['wait', 'x', '-w', '100ms'],
+    ['wait', 'x', '-w', '3s'],
     ['run', 'x', '-n', '--', 'true'],
   ]) {
     const { code, stderr } = await fleet.call(...args);
@@ -166,7 +166,7 @@ describe.concurrent('leasehold wait', () => {
   it('ends with 75 when its time is up, and says who holds the lock', async () => {
     const fleet = new Fleet();
     untilTestEnds(await fleet.locks.acquireMutex('x', { why: 'the test' }));
-    const { code, stderr } = await fleet.call('wait', 'x', '-w', '1s');
+    const { code, stderr } = await fleet.call('wait', 'x', '-w', '3s');
     expect(code).toBe(75);
     expect(stderr).toContain('the test');
   });

@@ -34,7 +34,7 @@ describe.concurrent('a lock that is lost while the command runs', () => {
 
   it('SIGKILL follows after --kill-after if the command ignores SIGTERM', async () => {
     const fleet = new Fleet();
-    const child = fleet.start('run', 'x', '--kill-after', '300ms', ...node(STUBBORN));
+    const child = fleet.start('run', 'x', '--kill-after', '5s', ...node(STUBBORN));
     await untilPrinted(child, 'up');
     await fleet.locks.revoke('x');
     const { code, stdout } = await resultOf(child);
@@ -54,7 +54,7 @@ describe.concurrent('a lock that is lost while the command runs', () => {
 
   it('because its document is gone: SIGTERM and 76', async () => {
     const fleet = new Fleet();
-    const child = fleet.start('run', 'x', '--lease', '2s', ...node(LIVES));
+    const child = fleet.start('run', 'x', '--lease', '15s', ...node(LIVES));
     await untilPrinted(child, 'up');
     await fleet.database.plain.db.collection('distributed.locks').deleteMany({});
     expect((await resultOf(child)).code).toBe(76);
@@ -62,10 +62,10 @@ describe.concurrent('a lock that is lost while the command runs', () => {
 
   it('because this process stood still for longer than the lease: another one gets the lock, then SIGTERM and 76', async () => {
     const fleet = new Fleet();
-    const child = fleet.start('run', 'x', '--lease', '1s', ...node(STUBBORN));
+    const child = fleet.start('run', 'x', '--lease', '10s', ...node(STUBBORN));
     await untilPrinted(child, 'up');
     child.signal('SIGSTOP');
-    untilTestEnds(await fleet.locks.acquireMutex('x', { timeoutMs: 30_000 }));
+    untilTestEnds(await fleet.locks.acquireMutex('x', { timeoutMs: 60_000 }));
     child.signal('SIGCONT');
     const { code, stdout } = await resultOf(child);
     expect({ code, stdout }).toEqual({ code: 76, stdout: 'up\ntold\n' });
@@ -127,7 +127,7 @@ describe.concurrent('leasehold elect', () => {
 
   it.each([true, false])('ends with 76 if the term is lost (force: %s), after the command', async (force) => {
     const fleet = new Fleet();
-    const leader = fleet.start('elect', 'x', '--kill-after', '300ms', ...node(STUBBORN));
+    const leader = fleet.start('elect', 'x', '--kill-after', '5s', ...node(STUBBORN));
     await untilPrinted(leader, 'up');
     await fleet.locks.revoke('x', { force, why: 'a drill' });
     const { code, stdout, stderr } = await resultOf(leader);

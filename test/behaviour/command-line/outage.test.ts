@@ -51,7 +51,7 @@ it('wait -w ends with 69 if the store is away when its time is up', async () => 
 
 it('a loss is said once', async () => {
   const fleet = new Fleet();
-  const child = fleet.start('run', 'x', '--lease', '2s', ...node(LIVES));
+  const child = fleet.start('run', 'x', '--lease', '15s', ...node(LIVES));
   await untilPrinted(child, 'up');
   await fleet.database.plain.db.collection('distributed.locks').deleteMany({});
   const { code, stderr } = await resultOf(child);

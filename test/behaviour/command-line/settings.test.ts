@@ -149,7 +149,7 @@ describe('a server that cannot be reached', () => {
 
   it('is named together with its reason, and the password is not', async () => {
     const uri = 'mongodb://user:s3cret@127.0.0.1:9,127.0.0.1:10/app?replicaSet=rs0';
-    const { code, stderr } = await call(['run', 'x', '-w', '1s', '--', 'true'], { LEASEHOLD_URI: uri });
+    const { code, stderr } = await call(['run', 'x', '-w', '5s', '--', 'true'], { LEASEHOLD_URI: uri });
     expect(code).toBe(69);
     expect(stderr).toMatch(/127\.0\.0\.1:9: connect ECONNREFUSED.*127\.0\.0\.1:10: connect ECONNREFUSED/);
     expect(stderr).not.toContain('s3cret');
@@ -159,7 +159,7 @@ describe('a server that cannot be reached', () => {
     const { database } = new Fleet();
     const { host } = new URL(database.uri);
     const env = { LEASEHOLD_URI: `mongodb://${host}/app?replicaSet=other` };
-    const { code, stderr } = await call(['run', 'x', '-w', '1s', '--', 'true'], env);
+    const { code, stderr } = await call(['run', 'x', '-w', '5s', '--', 'true'], env);
     expect(code).toBe(69);
     expect(stderr).toContain(`no server of ${host} can be used`);
     expect(stderr).toContain('member of the replica set "other"');

@@ -93,7 +93,7 @@ describe('a signal in the middle of a read', () => {
 });
 
 describe('a healthy server that is slow', () => {
-  const slow = { failCommands: ['hello', 'ping', 'update'], blockConnection: true, blockTimeMS: 400 };
+  const slow = { failCommands: ['hello', 'ping', 'update'], blockConnection: true, blockTimeMS: 150 };
 
   it('is asked for at least a second, though connecting took the time of -w: a busy lock is 75', async () => {
     const fleet = new Fleet();

@@ -218,7 +218,7 @@ describe.concurrent('two terminals that want one lock', () => {
 
   it('exclude each other although the first one is suspended beyond its lease: it says so, ends its command, and 76', async () => {
     const fleet = new Fleet();
-    const first = inTerminal(fleet, 'run', 'x', '--lease', '2s', ...node(SAYS_PARENT + STUBBORN));
+    const first = inTerminal(fleet, 'run', 'x', '--lease', '10s', ...node(SAYS_PARENT + STUBBORN));
     const parent = await parentIn(first);
     process.kill(parent, 'SIGSTOP');
     const second = inTerminal(fleet, 'run', 'x', ...node(`console.log('in')`));
@@ -234,7 +234,7 @@ describe.concurrent('two terminals that want one lock', () => {
 describe.concurrent('a terminal shows', () => {
   it('how a command that ignores SIGTERM ends: by SIGKILL', async () => {
     const fleet = new Fleet();
-    const terminal = inTerminal(fleet, 'run', 'x', '--kill-after', '300ms', ...node(SAYS_PARENT + STUBBORN));
+    const terminal = inTerminal(fleet, 'run', 'x', '--kill-after', '5s', ...node(SAYS_PARENT + STUBBORN));
     process.kill(await parentIn(terminal), 'SIGTERM');
     await untilPrinted(terminal, 'told');
     expect(await terminal.exitCode()).toBe(137);

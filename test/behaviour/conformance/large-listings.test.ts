@@ -13,7 +13,7 @@ const numbered = (count: number, prefix: string): string[] =>
 useOwnServer();
 
 it('list() continues where the server cuts a page at 16 MB, and shows each lock once', async () => {
-  const { db, locks } = await testProvider();
+  const { db, locks } = await testProvider({ storeTimeoutMs: 60_000 });
   const inTenMinutes = new Date(Date.now() + 600_000);
   const waiter = {
     process: 'host:1:0123456789abcdef',

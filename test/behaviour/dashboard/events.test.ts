@@ -55,7 +55,7 @@ describe('the events of a dashboard', () => {
     const viewer = await world.viewing();
     expect(viewer.locks.rows).toEqual([]);
     const db = world.set.db('app');
-    const dying = new LockProvider(db, { leaseMs: 4_000, label: 'dying' });
+    const dying = new LockProvider(db, { leaseMs: 8_000, label: 'dying' });
     dying.on('lost', () => undefined);
     dying.on('storeError', () => undefined);
     whenTestEnds(() => dying.close({ drainMs: 0 }));
@@ -72,7 +72,7 @@ describe('the events of a dashboard', () => {
   it('count no loss when a lease is extended or released', async () => {
     const world = new World();
     const viewer = await world.viewing();
-    const locks = world.process({ leaseMs: 1_000 });
+    const locks = world.process({ leaseMs: 30_000, extendEveryMs: 300 });
     const lock = await locks.acquireMutex('x');
     await viewer.until('it was extended twice', ({ messages }) => {
       const ends = messages.flatMap((each) =>

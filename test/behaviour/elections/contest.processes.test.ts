@@ -130,7 +130,7 @@ describe('ten candidates in five processes, which stop, start, are killed and ar
     const endMs = performance.now() + DURATION_MS;
     const worked = (): number =>
       world.processes.flatMap(({ lines }) => lines).filter(({ says }) => says === 'worked').length;
-    const isOver = (): boolean => performance.now() >= endMs && worked() >= LEAST_TERMS;
+    const isOver = (): boolean => performance.now() >= endMs && worked() >= 2 * LEAST_TERMS;
     await Promise.all(pairs.map((pair) => pair.live(isOver)));
 
     const last = await eventually('exactly one leader, which the spectator sees too', async () => {
@@ -151,7 +151,8 @@ describe('ten candidates in five processes, which stop, start, are killed and ar
     expect(lines.flat().filter(({ says }) => says === 'complains')).toEqual([]);
     const granted = new Set(grants.map(({ token }) => token));
     expect(terms.filter(({ token }) => !granted.has(token))).toEqual([]);
-    expect(last.token).toBe(terms.at(-1)?.token);
+    // While the processes end, another candidate may still be elected.
+    expect(terms.find(({ token }) => token === last.token)?.candidate).toBe(last.candidateId);
 
     // The fenced log has the terms in the same order.
     const log = await world.database.plain.db.collection<TermLog>(LOG).findOne({ _id: world.election });

@@ -38,15 +38,18 @@ describe('a candidate', () => {
       await a.start();
       await b.start();
       await within(SOON_MS, 'the other', b.untilElected());
-      expect(told).toEqual(['no', 'resigned']);
+      // On a busy machine, the first one may fail again before the other one has queued.
+      const before = told.length;
+      expect(before).toBeGreaterThanOrEqual(2);
       await eventually('it stands again', async () =>
         (await b.candidates()).some((each) => each.candidateId === 'a'),
       );
       expect([a.state, a.isLeader]).toEqual(['campaigning', false]);
       await b.stop();
-      await eventually('it leads again, and fails again', () => told.length >= 4);
+      await eventually('it leads again, and fails again', () => told.length >= before + 2);
       await a.stop();
-      expect(told.slice(0, 4)).toEqual(['no', 'resigned', 'no', 'resigned']);
+      const terms = told.length / 2;
+      expect(told).toEqual(Array.from({ length: terms }, () => ['no', 'resigned']).flat());
     },
   );
 

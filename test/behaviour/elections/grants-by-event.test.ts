@@ -25,7 +25,7 @@ describe.each([
 });
 
 it('a standby in an election with a long transition extends its place within each lease, and is elected without a command', async () => {
-  const [one, other] = await twoProviders({ leaseMs: 3_000 });
+  const [one, other] = await twoProviders({ leaseMs: 15_000 });
   const terms = { transitionMs: 60_000 };
   const a = one.locks.createLeaderElection('e', terms);
   const b = other.locks.createLeaderElection('e', terms);

@@ -298,7 +298,7 @@ describe('a takeover in the middle of a fenced transaction', () => {
 describe('a fenced transaction that is open for long', () => {
   test('does not keep the leases of its database from being extended, not even its own', async () => {
     await using world = new TransactionWorld();
-    const locks = world.own.provider({ leaseMs: 3_000 });
+    const locks = world.own.provider({ leaseMs: 6_000, extendEveryMs: 500 });
     const [lock, other] = [await locks.acquireMutex('x'), await locks.acquireMutex('y')];
     const extended = new Map<string, number>();
     locks.on('extended', ({ lockName }) => extended.set(lockName, (extended.get(lockName) ?? 0) + 1));
@@ -307,9 +307,9 @@ describe('a fenced transaction that is open for long', () => {
       lock,
       async (session) => {
         await world.accounts.insertOne({ _id: 'a' }, { session });
-        // Four times a third of the lease: longer than the lease itself.
+        // Longer than the lease itself.
         await eventually('both are extended', () =>
-          ['x', 'y'].every((name) => (extended.get(name) ?? 0) >= 4),
+          ['x', 'y'].every((name) => (extended.get(name) ?? 0) >= 13),
         );
       },
       world.options,

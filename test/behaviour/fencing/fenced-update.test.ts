@@ -214,7 +214,8 @@ describe('fencedUpdateOne', () => {
     const options = { collation, arrayFilters: [{ each: 'Y' }], comment: 'why not', writeConcern: { w: 1 } };
     await fencedUpdateOne(world.accounts, { notes: 'X' }, update, newer, options);
     expect(await world.account('a')).toMatchObject({ notes: ['x', 'z'] });
-    expect(world.own.commands.at(-1)?.command).toMatchObject({ comment: 'why not', writeConcern: { w: 1 } });
+    const sent = world.own.commands.findLast(({ commandName }) => commandName === 'update');
+    expect(sent?.command).toMatchObject({ comment: 'why not', writeConcern: { w: 1 } });
     expect(
       await rejection(fencedUpdateOne(world.accounts, { notes: 'X' }, update, stale, options)),
     ).toBeInstanceOf(StaleTokenError);

@@ -41,6 +41,8 @@ const job = locks.createScheduledJob('fleet', {
     tell({ says: 'end', firedAtMs });
   },
 });
+// A request to lead that a failover leaves without an answer is made again.
+job.election.on('error', () => undefined);
 job.on('missed', ({ count, first, last, why }) => {
   tell({ says: 'missed', count, firstMs: first.getTime(), lastMs: last.getTime(), why });
 });

@@ -12,7 +12,7 @@ import { randomName } from '../../support/test-provider.js';
 import type { FleetLine, FleetOrder, FleetTask } from './fleet-lines.js';
 
 const EVERY_MS = 120;
-const LEASE_MS = 2_000;
+const LEASE_MS = 10_000;
 const WORKERS = 5;
 /** A fault follows after this many runs, three times. About one run in 20 is an overrun. */
 const STARTS = 55;
@@ -57,7 +57,7 @@ class Fleet implements AsyncDisposable {
   }
 
   async untilStarts(count: number): Promise<void> {
-    await eventually(`${count} runs`, () => this.starts >= count, 60_000);
+    await eventually(`${count} runs`, () => this.starts >= count, 180_000);
   }
 
   /** Makes the leader kill itself in the middle of its next run, and starts another worker. */

@@ -29,9 +29,12 @@ async function untilLed(job: ScheduledJob): Promise<void> {
   await eventually('a leader', async () => (await job.election.leader()) !== null);
 }
 
+/** A call is heard of with an extension, so those come often. */
+const OFTEN = { leaseMs: 30_000, extendEveryMs: 300 };
+
 const MODES: readonly LockProviderOptions[] = [
-  { leaseMs: 1_000, wakeups: 'polling' },
-  { leaseMs: 1_000, wakeups: 'change-stream' },
+  { ...OFTEN, wakeups: 'polling' },
+  { ...OFTEN, wakeups: 'change-stream' },
 ];
 
 describe('runNow', () => {
@@ -61,7 +64,7 @@ describe('runNow', () => {
   });
 
   it('can be called by a process that has not started the job', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders(OFTEN);
     const [a, b] = [hourly(one.locks), hourly(other.locks)];
     await a.job.start();
     await untilLed(a.job);
@@ -73,7 +76,7 @@ describe('runNow', () => {
   });
 
   it('starts one run for all calls that are made during a run', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders(OFTEN);
     let finish!: () => void;
     const finished = new Promise<void>((resolve) => (finish = resolve));
     const [a, b] = [hourly(one.locks, () => finished), hourly(other.locks)];
@@ -95,7 +98,7 @@ describe('runNow', () => {
   });
 
   it('is carried out by the next leader if the first one loses its lease', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders(OFTEN);
     const a = hourly(one.locks, () => new Promise(() => undefined));
     const b = hourly(other.locks);
     await a.job.start();
@@ -115,7 +118,7 @@ describe('runNow', () => {
   });
 
   it('runs each of several jobs that share an election', async () => {
-    const [one, other] = await twoProviders({ leaseMs: 1_000 });
+    const [one, other] = await twoProviders(OFTEN);
     const names = Array.from({ length: 8 }, (_, index) => `job ${index}`);
     const jobsOf = (locks: LockProvider): readonly ScheduledJob[] => {
       const election = locks.createLeaderElection('shared');
@@ -136,7 +139,7 @@ describe('runNow', () => {
   });
 
   it('rejects if there is no leader in time, and starts no run later', async () => {
-    const { locks } = await testProvider({ leaseMs: 1_000, storeTimeoutMs: 1_000 });
+    const { locks } = await testProvider({ leaseMs: 3_000, storeTimeoutMs: 5_000 });
     const { job, runs } = hourly(locks);
     // A busy machine can lose such a short lease between the claim and the run.
     const missed: unknown[] = [];
@@ -158,7 +161,7 @@ describe('runNow', () => {
   });
 
   it('rejects with the leader and the start of the current run if that takes too long', async () => {
-    const { locks } = await testProvider({ leaseMs: 2_000, storeTimeoutMs: 500 });
+    const { locks } = await testProvider({ leaseMs: 5_000, extendEveryMs: 500, storeTimeoutMs: 5_000 });
     let finish!: () => void;
     const { job, runs } = hourly(locks, () => new Promise<void>((resolve) => (finish = resolve)));
     await job.start();

@@ -41,8 +41,15 @@ function longRun(): { readonly run: (run: JobRun) => Promise<void>; readonly fin
   };
 }
 
-/** Runs of several jobs that each take a while, with counts of all of them and of the most at a time. */
-function crowd(): { readonly run: () => Promise<void>; readonly count: { all: number; most: number } } {
+/**
+ * Runs of several jobs that each take a while, with counts of all of them and of the most at a time.
+ *
+ * @param mayEnd - No run ends before that.
+ */
+function crowd(mayEnd?: Promise<void>): {
+  readonly run: () => Promise<void>;
+  readonly count: { all: number; most: number };
+} {
   let going = 0;
   const count = { all: 0, most: 0 };
   return {
@@ -50,6 +57,7 @@ function crowd(): { readonly run: () => Promise<void>; readonly count: { all: nu
       count.all += 1;
       count.most = Math.max(count.most, (going += 1));
       await pause(200);
+      await mayEnd;
       going -= 1;
     },
     count,
@@ -377,7 +385,8 @@ describe('jobs that share an election', () => {
 
   it('run once at a time under one name, however often they are stopped and created during a run', async () => {
     const { locks } = await testProvider();
-    const { run, count } = crowd();
+    let goOn!: () => void;
+    const { run, count } = crowd(new Promise((resolve) => (goOn = resolve)));
     const election = locks.createLeaderElection('e');
     const { job, runs } = noted(locks, 'job', { election, run });
     await job.start();
@@ -388,6 +397,7 @@ describe('jobs that share an election', () => {
     }
     await job.stop({ drainMs: 0 });
     expect(count.all).toBe(1);
+    goOn();
     const next = noted(locks, 'job', { election, run });
     await next.job.start();
     await eventually('three runs of the next', () => next.runs.length >= 3);

@@ -28,7 +28,7 @@ describe('acquireAll that loses one lock while it waits for another', () => {
     const [one, other] = await twoProviders({ leaseMs: 60_000 });
     const [a, b] = [one.locks.createMutex('a'), one.locks.createMutex('b')];
     const hold = await other.locks.acquireMutex('b');
-    const waiting = later(one.locks.acquireAll([{ mutex: a }, { mutex: b }], { timeoutMs: 1_500 }));
+    const waiting = later(one.locks.acquireAll([{ mutex: a }, { mutex: b }], { timeoutMs: 8_000 }));
     await untilWaiting(other.locks, 'b');
     await one.locks.revoke('a', { force: true });
     expect(await rejection(waiting)).toMatchObject({ code: 'ACQUIRE_TIMEOUT', lockName: 'b' });

@@ -14,7 +14,7 @@ const updates = ({ commands }: TestProvider): readonly string[] =>
 
 describe('a resize', () => {
   it('without an answer is repeated unchanged, and settles only when no copy of it can take effect any more (E1, E2)', async () => {
-    const provider = await testProvider({ storeTimeoutMs: 1_000 });
+    const provider = await testProvider({ storeTimeoutMs: 4_000 });
     const semaphore = provider.locks.createSemaphore('s', 5);
     const permit = await semaphore.acquire();
     provider.commands.length = 0;

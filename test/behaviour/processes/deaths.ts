@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { eventually, later, within } from '../../../lab/patience.js';
 import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
-import { LEASE_MS, ProcessWorld, SLACK_MS } from './process-world.js';
+import { LEASE_MS, ProcessWorld, SLACK_MS, TAKEOVER_MS } from './process-world.js';
 import type { Subject, WorkerProcess } from './process-world.js';
 import { PERMITS } from './worker-lines.js';
 
@@ -122,9 +122,6 @@ export function deaths(subject: Subject): void {
     expect((await within(10_000, 'the hand-off', wait)).isHeld).toBe(true);
   });
 }
-
-/** How long a grant may take on a busy machine. The bounds that matter are measured on the server's clock. */
-const TAKEOVER_MS = 15_000;
 
 /** Makes the process exit in the middle of everything. */
 async function exit(worker: WorkerProcess): Promise<void> {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { eventually, later, within } from '../../../lab/patience.js';
 import { beliefIn, beliefsOf, expectDisjoint } from './beliefs.js';
-import { ProcessWorld } from './process-world.js';
+import { LEASE_MS, ProcessWorld, TAKEOVER_MS } from './process-world.js';
 import type { Subject } from './process-world.js';
 
 /** Tests of processes that are stopped or blocked while time goes on. */
@@ -16,7 +16,7 @@ export function pauses(subject: Subject): void {
     await world.untilWaiting(1);
     await worker.heard('look', 5);
     worker.signal('SIGSTOP');
-    const hold = await within(10_000, 'the takeover', wait);
+    const hold = await within(TAKEOVER_MS, 'the takeover', wait);
     const belief = beliefIn(hold);
 
     const continuedNs = process.hrtime.bigint();
@@ -50,7 +50,7 @@ export function pauses(subject: Subject): void {
     const wait = later(world.provider().createMutex(world.lockName).acquire());
     await world.untilWaiting(1);
     worker.signal('SIGSTOP');
-    const hold = await within(10_000, 'the takeover', wait);
+    const hold = await within(TAKEOVER_MS, 'the takeover', wait);
     expect(hold.fencingToken).toBeGreaterThan(token);
     worker.signal('SIGCONT');
     expect(await worker.heard('signalled')).toMatchObject({ why: 'expired' });
@@ -59,13 +59,13 @@ export function pauses(subject: Subject): void {
   });
 
   it('a holder whose event loop was blocked for two leases finds out at its first check that it lost the lock', async () => {
-    await using world = new ProcessWorld(subject, { leaseMs: 3_000 });
+    await using world = new ProcessWorld(subject);
     const worker = await world.worker();
     const { token } = await worker.tell({ do: 'acquire' }, 'granted');
     const wait = later(world.provider().createMutex(world.lockName).acquire());
     await world.untilWaiting(1);
-    const blocked = later(worker.tell({ do: 'block', ms: 6_000 }, 'look after blocking'));
-    const hold = await within(10_000, 'the takeover', wait);
+    const blocked = later(worker.tell({ do: 'block', ms: 2 * LEASE_MS }, 'look after blocking'));
+    const hold = await within(TAKEOVER_MS, 'the takeover', wait);
     const belief = beliefIn(hold);
     expect(await blocked).toMatchObject({ isHeld: false, remainingMs: 0, aborted: true, asserts: false });
     expect(await worker.heard('signalled')).toMatchObject({ why: 'expired' });
@@ -86,7 +86,7 @@ export function pauses(subject: Subject): void {
     worker.signal('SIGSTOP');
     await first.release();
     // The stopped worker was granted the lock, and its lease has expired since.
-    const second = await within(10_000, 'the takeover', wait);
+    const second = await within(TAKEOVER_MS, 'the takeover', wait);
     const belief = beliefIn(second);
     worker.signal('SIGCONT');
     await world.untilWaiting(1);

@@ -73,7 +73,7 @@ describe('a listener', () => {
 describe('a provider', () => {
   it('emits every event of waits and holds even if each listener throws', async () => {
     silenceWarnings();
-    const [one, other] = await twoProviders({ leaseMs: 3_000 });
+    const [one, other] = await twoProviders({ leaseMs: 8_000, extendEveryMs: 1_000 });
     const seen: string[] = [];
     const names = [
       'waiting',
@@ -92,7 +92,7 @@ describe('a provider', () => {
         throw new Error('from a listener');
       });
     }
-    const lock = await one.locks.acquireMutex('a');
+    const lock = await one.locks.acquireMutex('a', { leaseMs: 60_000 });
     await answeredTimeout((timeoutMs) => {
       seen.length = 0;
       return other.locks.acquireMutex('a', { timeoutMs });

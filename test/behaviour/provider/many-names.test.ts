@@ -16,6 +16,9 @@ const program = useProgram(new URL('many-names-worker.ts', import.meta.url));
 /** So many names are remembered by a provider, as a guess which locks nobody else uses. */
 const REMEMBERED = 4_096;
 
+/** Ten thousand uses take half a minute on two cores. This bound ends what hangs. */
+const USE_BOUND_MS = 300_000;
+
 /** All strings that are alive in the process. */
 async function stringsOf(
   user: Child<ManyNamesOrder, ManyNamesLine>,
@@ -35,8 +38,8 @@ it.each(['change-stream', 'polling'] as const)(
       ...['--expose-gc', program.path],
       JSON.stringify(task),
     ]);
-    await user.tell({ does: 'use all' }, 'use all');
-    await user.tell({ does: 'use others', count: REMEMBERED + 1_000 }, 'use others');
+    await user.tell({ does: 'use all' }, 'use all', USE_BOUND_MS);
+    await user.tell({ does: 'use others', count: REMEMBERED + 1_000 }, 'use others', USE_BOUND_MS);
     const path = join(folder.path, 'process.heapsnapshot');
     const strings = await eventually('no name is left', async (see) => {
       const all = await stringsOf(user, path);

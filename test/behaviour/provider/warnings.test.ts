@@ -143,8 +143,8 @@ describe('a provider', () => {
   });
 
   it('gives the durations in its events in whole milliseconds', async () => {
-    // Longer than any stall of a busy machine, which would lose the lock before its first extension.
-    const { locks } = await testProvider({ leaseMs: 3_000 });
+    // A stall of a busy machine does not lose the lock before its first extension.
+    const { locks } = await testProvider({ leaseMs: 30_000, extendEveryMs: 500 });
     const latest: Partial<Record<keyof LockProviderEvents, number>> = {};
     locks.on('acquired', ({ waitedMs }) => (latest.acquired = waitedMs));
     locks.on('extended', ({ remainingMs }) => (latest.extended = remainingMs));
@@ -244,7 +244,7 @@ describe('a client that is closed before its provider', () => {
 
   it('causes a warning about a release that cannot be sent', async () => {
     const warnings = captureWarnings();
-    const { client, locks } = await testProvider({ createIndexes: false, storeTimeoutMs: 500 });
+    const { client, locks } = await testProvider({ createIndexes: false });
     const hold = await locks.acquireMutex('a');
     await client.close();
     await hold.release();

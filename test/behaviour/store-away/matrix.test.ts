@@ -12,8 +12,8 @@ import { eventually, later, rejection, staysOpen, within } from '../../../lab/pa
 import { Door } from './door.js';
 
 /** The time bound of a call leaves the driver's monitors enough time to find out that no server is there. */
-const OPTIONS = { storeTimeoutMs: 1_500, createIndexes: false };
-const TIMEOUT_MS = 1_500;
+const OPTIONS = { storeTimeoutMs: 4_000, createIndexes: false };
+const TIMEOUT_MS = 4_000;
 
 /** How late an answer may be: one second for a cancel, and the rest for a busy machine. */
 const LATE_MS = 8_000;

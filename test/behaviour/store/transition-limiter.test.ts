@@ -124,16 +124,16 @@ describe('in a small pool', () => {
 
   it('a request that waits longer than a lease for its turn counts its lease from its sending', async () => {
     const { db, locks, commands } = await testProvider(
-      { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 3_000, wakeups: 'polling' },
+      { createIndexes: false, storeTimeoutMs: 60_000, leaseMs: 9_000, wakeups: 'polling' },
       { maxPoolSize: 2 },
     );
     await keepHold(locks.acquireMutex('met'));
     slow(db, 1_200);
     const before = commands.length;
-    // Three groups, one after the other.
-    const names = Array.from({ length: 192 }, (_, index) => `n${String(index)}`);
+    // Eight groups, one after the other.
+    const names = Array.from({ length: 512 }, (_, index) => `n${String(index)}`);
     const holds = await within(
-      30_000,
+      60_000,
       'the grants',
       Promise.all(names.map((name) => locks.acquireMutex(name))),
     );

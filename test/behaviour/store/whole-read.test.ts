@@ -13,7 +13,12 @@ describe('a read of documents that do not fit into one answer', () => {
     const names = Array.from({ length: 40 }, (_, index) => `n${String(index)}`);
     const stored = db.collection<{ _id: string; text: string }>('distributed.locks');
     for (const name of names) await stored.insertOne({ _id: name, text });
-    const collection = new LockCollection(db, parseProviderOptions({}), systemClock, () => undefined);
+    const collection = new LockCollection(
+      db,
+      parseProviderOptions({ storeTimeoutMs: 60_000 }),
+      systemClock,
+      () => undefined,
+    );
     const read = await collection.read([...names, 'missing'], { text: 1 }, 'local');
     collection.close();
     expect(read.type === 'done' ? read.value.map(({ _id }) => String(_id)).sort() : read).toEqual(

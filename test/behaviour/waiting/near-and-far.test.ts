@@ -111,7 +111,8 @@ describe.concurrent('processes that wait behind the head of a quiet queue', () =
     expect(await rejection(waits[1] ?? Promise.resolve())).toMatchObject({
       code: 'SEMAPHORE_LIMIT_MISMATCH',
     });
-    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    // Its own looks come every 40 s.
+    expect(performance.now() - startedMs).toBeLessThan(20_000);
     await hold.release();
     await waits[0];
   });

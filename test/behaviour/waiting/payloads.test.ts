@@ -74,7 +74,7 @@ describe('the events of a provider', () => {
     await hold.release();
     expect((await released).confirmed).toBe(false);
     await heal();
-    await eventually('it is free', async () => (await one.locks.inspect('a'))?.holders.length === 0);
+    await eventually('it is free', async () => (await one.document('a'))?.['holder'] === null);
   });
 
   it('report how long a request waited until it timed out', async () => {

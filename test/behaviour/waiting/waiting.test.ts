@@ -83,7 +83,7 @@ describe('a hand-over', () => {
 describe('a waiter', () => {
   it('queues again under a new id after its place has lapsed, and still gets the lock', async () => {
     const [one, other] = await twoProviders({ leaseMs: 4_000 });
-    const lock = await one.locks.acquireMutex('a');
+    const lock = await one.locks.acquireMutex('a', { leaseMs: 60_000 });
     const waiting = other.locks.acquireMutex('a');
     await untilWaiting(one.locks, 'a');
     const before = (await one.locks.inspect('a'))?.waiters.map(({ id }) => id);
@@ -97,14 +97,15 @@ describe('a waiter', () => {
 
   it('takes over from a dead holder when its lease has expired, and not before', async () => {
     const [one, other] = await twoProviders();
-    const lock = await one.locks.acquireMutex('a', { leaseMs: 1_500 });
+    const lock = await one.locks.acquireMutex('a', { leaseMs: 6_000 });
     // No extension reaches the store any more, as if the process had died.
     await failCommands(one, 'alwaysOn', { failCommands: ['update', 'findAndModify'], closeConnection: true });
     const { expiresAt } = (await other.locks.inspect('a'))?.holders[0] ?? { expiresAt: new Date(0) };
-    const next = await other.locks.acquireMutex('a', { leaseMs: 30_000 });
+    const next = await other.locks.acquireMutex('a', { leaseMs: 120_000 });
     const { acquiredAt } = (await other.locks.inspect('a'))?.holders[0] ?? { acquiredAt: new Date(0) };
     expect(acquiredAt.getTime()).toBeGreaterThanOrEqual(expiresAt.getTime());
-    expect(acquiredAt.getTime() - expiresAt.getTime()).toBeLessThan(3_000);
+    // Its own looks come every 40 s.
+    expect(acquiredAt.getTime() - expiresAt.getTime()).toBeLessThan(20_000);
     expect(lock.isHeld).toBe(false);
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
   });
@@ -183,11 +184,11 @@ describe('the cost of waiting', () => {
   it('is at most one write per process and third of a lease, however many waiters the process has', async () => {
     const database = ownDatabase();
     const providers = await Promise.all(
-      Array.from({ length: 6 }, () => database.connected({ leaseMs: 6_000, wakeIdleMs: 60_000 })),
+      Array.from({ length: 6 }, () => database.connected({ leaseMs: 9_000, wakeIdleMs: 60_000 })),
     );
     const [holder, ...waiting] = providers;
     if (holder === undefined) throw new Error('no provider');
-    const lock = await holder.locks.acquireMutex('a');
+    const lock = await holder.locks.acquireMutex('a', { leaseMs: 120_000 });
     const granted = Array.from({ length: 20 }, async (_, i) => {
       await waiting[i % 5]?.locks.useMutex('a', () => undefined);
     });
@@ -196,7 +197,7 @@ describe('the cost of waiting', () => {
     for (const each of waiting) each.commands.length = 0;
     const startedMs = performance.now();
     await pause(10_000);
-    const thirds = Math.ceil((performance.now() - startedMs) / 2_000);
+    const thirds = Math.ceil((performance.now() - startedMs) / 3_000);
     for (const each of waiting) {
       expect(each.count('findAndModify')).toBeLessThanOrEqual(thirds);
       expect(each.count('find')).toBe(0);

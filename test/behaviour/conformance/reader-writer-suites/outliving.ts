@@ -6,10 +6,10 @@ import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
 /** The lease of a process that dies: long enough to be seen in the store before it expires. */
-const LEASE_MS = 4_000;
+const LEASE_MS = 8_000;
 
 /** How long after the end of a lease the next grant may come on a busy machine: less than another lease. */
-const SLACK_MS = 3_000;
+const SLACK_MS = 7_000;
 
 /** The leases and places of a dead process are not extended: they keep others out until they expire, and no longer. */
 export function outliving(subject: OwnSubject): void {
@@ -48,7 +48,7 @@ export function outliving(subject: OwnSubject): void {
       expect(await living.release()).toBe(true);
       const [dead] = (await look(world)).holders;
       expect(dead?.id).toBe(reader.id);
-      const writer = await within(15_000, 'the writer', writing);
+      const writer = await within(40_000, 'the writer', writing);
       await expectGrantedAfter(world, writer.id, dead?.expiresAt ?? new Date(NaN));
       expect(reader.isHeld).toBe(false);
     });
@@ -62,7 +62,7 @@ export function outliving(subject: OwnSubject): void {
       await world.untilUpgrading();
       await mortal.die();
       const dead = (await look(world)).holders.find(({ id }) => id === reader.id);
-      await within(15_000, 'the upgrade', upgrade);
+      await within(40_000, 'the upgrade', upgrade);
       await expectGrantedAfter(world, lock.id, dead?.expiresAt ?? new Date(NaN));
     });
 
@@ -76,7 +76,7 @@ export function outliving(subject: OwnSubject): void {
       const [parked] = await world.queueUp(() => world.lockHere.acquireRead());
       await mortal.die();
       const dead = (await look(world)).holders.find(({ id }) => id === lock.id);
-      const next = await within(15_000, 'the parked reader', parked);
+      const next = await within(40_000, 'the parked reader', parked);
       await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
       expect(reader.isHeld).toBe(true);
       expect(await staysOpen(upgrade, 0)).toBe(false);
@@ -87,7 +87,7 @@ export function outliving(subject: OwnSubject): void {
       const { mortal, reader, reading } = await queueBehindDeadWriter(world);
       const [dead] = (await look(world)).waiters;
       expect(dead?.process).toBe(mortal.locks.processId);
-      const next = await within(15_000, 'the reader behind it', reading);
+      const next = await within(40_000, 'the reader behind it', reading);
       await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
       expect(reader.isHeld).toBe(true);
     });
@@ -98,7 +98,7 @@ export function outliving(subject: OwnSubject): void {
       await reader.release();
       const [dead] = (await look(world)).holders;
       expect(dead).toMatchObject({ process: mortal.locks.processId, mode: 'write' });
-      const next = await within(15_000, 'the reader behind it', reading);
+      const next = await within(40_000, 'the reader behind it', reading);
       await expectGrantedAfter(world, next.id, dead?.expiresAt ?? new Date(NaN));
     });
 

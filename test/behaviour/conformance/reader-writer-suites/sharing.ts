@@ -35,7 +35,7 @@ export function sharing(subject: OwnSubject): void {
       await world.expectOpen();
       const [reading] = await world.queueUp(() => lockHere.acquireRead());
       await reader.release();
-      const writer = await within(5_000, 'the writer', writing);
+      const writer = await within(15_000, 'the writer', writing);
       expect(await staysOpen(reading, 50)).toBe(true);
       await writer.release();
       const next = await within(10_000, 'the reader', reading);

@@ -8,7 +8,7 @@ import { answeredTimeout, toldOfHolders } from '../../../support/answered-timeou
 import type { OwnSubject } from '../two-providers.js';
 import { ReaderWriterWorld } from '../reader-writer-world.js';
 
-const LONG_ENOUGH_TO_BE_SEEN_MS = 1_500;
+const LONG_ENOUGH_TO_BE_SEEN_MS = 6_000;
 
 /** One way in which an upgrade fails; resolves when the caller has its answer. */
 type Failure = readonly [string, (world: ReaderWriterWorld, lock: ReaderWriterHandle) => Promise<void>];
@@ -225,7 +225,7 @@ export function upgrading(subject: OwnSubject): void {
 
   describe.concurrent('an upgraded hold', () => {
     it('is extended like any other: after two leases no other request is granted, and no loss is reported', async () => {
-      await using world = await ReaderWriterWorld.opened(subject, { leaseMs: 4_000, extendEveryMs: 200 });
+      await using world = await ReaderWriterWorld.opened(subject, { leaseMs: 6_000, extendEveryMs: 200 });
       const lock = await world.lockHere.acquireUpgradeableRead();
       const { signal } = lock;
       const reader = await world.lockThere.acquireRead();
@@ -234,7 +234,7 @@ export function upgrading(subject: OwnSubject): void {
       await reader.release();
       await within(10_000, 'the upgrade', upgrade);
       const [reading] = await world.queueUp(() => world.lockThere.acquireRead());
-      expect(await staysOpen(reading, 8_000)).toBe(true);
+      expect(await staysOpen(reading, 12_000)).toBe(true);
       expect([lock.isHeld, signal.aborted]).toEqual([true, false]);
       await lock.release();
       expect((await within(10_000, 'the reader', reading)).isHeld).toBe(true);

@@ -33,7 +33,7 @@ export function contending(subject: Subject): void {
             inside -= 1;
           });
         });
-        await within(30_000, 'every acquirer has held the lock', Promise.all(acquirers));
+        await within(120_000, 'every acquirer has held the lock', Promise.all(acquirers));
         expect(most).toBe(1);
         expect(inside).toBe(0);
         expect(tokens).toHaveLength(ACQUIRERS);
