@@ -39,6 +39,7 @@ export class ChildCommand {
   readonly #leadsGroup: boolean;
   readonly #killAfterMs: number;
   #killing: NodeJS.Timeout | undefined;
+  #isKilled = false;
 
   private constructor(child: ChildProcess, leadsGroup: boolean, killAfterMs: number) {
     this.#process = child;
@@ -101,8 +102,13 @@ export class ChildCommand {
   stop(signal: NodeJS.Signals = 'SIGTERM'): void {
     this.#send(signal);
     this.#killing ??= setTimeout(() => {
-      this.#send('SIGKILL');
+      this.#kill();
     }, this.#killAfterMs);
+  }
+
+  #kill(): void {
+    this.#isKilled = true;
+    this.#send('SIGKILL');
   }
 
   #send(signal: NodeJS.Signals | 0): boolean {
@@ -119,12 +125,13 @@ export class ChildCommand {
   }
 
   async #groupEnded(): Promise<void> {
-    const boundMs = performance.now() + this.#killAfterMs + ZOMBIE_MS;
+    let boundMs = performance.now() + this.#killAfterMs + ZOMBIE_MS;
     while (this.#leadsGroup && this.#send(0)) {
       if (performance.now() > boundMs) {
-        // If this process stood still, the timer of the kill is due as well and has not run.
-        if (this.#killing !== undefined) this.#send('SIGKILL');
-        return;
+        if (this.#isKilled) return;
+        // This process stood still: the timer of the kill is due as well, and has not run.
+        this.#kill();
+        boundMs = performance.now() + ZOMBIE_MS;
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }

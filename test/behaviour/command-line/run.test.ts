@@ -302,8 +302,8 @@ describe.concurrent('a signal', () => {
   });
 
   it('kills what a shell has started also if this process stood still when the kill was due', async () => {
-    const script = `echo $$; ${process.execPath} -e 'process.on("SIGTERM", () => {}); console.log(process.pid); setInterval(() => {}, 1000)'; echo after`;
-    const child = new Fleet().start('run', 'x', '--kill-after', '2s', '-c', script);
+    const script = `echo $$; ${process.execPath} -e 'process.on("SIGTERM", () => {}); console.log(process.pid); setTimeout(() => {}, 120_000)'; echo after`;
+    const child = new Fleet().start('run', 'x', '--kill-after', '10s', '-c', script);
     const [shell = 0, pid = 0] = (await untilPrinted(child, /^\d+\n\d+\n/)).split('\n').map(Number);
     whenTestEnds(() => {
       if (isRunning(pid)) process.kill(pid, 'SIGKILL');
@@ -312,7 +312,7 @@ describe.concurrent('a signal', () => {
     await eventually('the command line knows the end of the shell', () => !isAlive(shell));
     child.signal('SIGSTOP');
     // Longer than the time to the kill, and than the wait for its effect.
-    await pause(4_000);
+    await pause(12_000);
     child.signal('SIGCONT');
     await resultOf(child);
     expect(isRunning(pid)).toBe(false);
