@@ -20,7 +20,7 @@ import { StrictChecker } from '../judge/strict-checker.js';
 import { checkSets } from '../judge/set-checker.js';
 import type { SetResult, StoredSet } from '../judge/set-checker.js';
 import type { History } from './history.js';
-import { farClocks } from './nemesis/member-faults.js';
+import { farClocks, majorityLost, stoppedPrimary } from './nemesis/member-faults.js';
 import { lostDocuments } from './nemesis/store-faults.js';
 import type { Violation } from './verdict.js';
 import { SETS, TRANSACTED_SETS, STEADY_LOCK } from './workload/messages.js';
@@ -87,10 +87,13 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const aheadMs = Date.now() - Number(process.hrtime.bigint()) / 1e6;
   const losses = spansOf(history, lostDocuments.number, aheadMs);
   const mayVanish = losses.length > 0;
+  const stops = [stoppedPrimary, majorityLost].flatMap(({ number }) => spansOf(history, number, aheadMs));
   const versions = new VersionJudge({
     toleranceMs,
     mayVanish: (wallMs, latestMs) =>
       losses.some(({ fromMs, untilMs }) => fromMs <= latestMs && wallMs <= untilMs + toleranceMs),
+    mayStandStill: (wallMs) =>
+      stops.some(({ fromMs, untilMs }) => fromMs <= wallMs + toleranceMs && wallMs <= untilMs + toleranceMs),
   });
   const strict = new StrictChecker();
   const passes = new PassChecker();

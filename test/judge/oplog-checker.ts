@@ -42,17 +42,16 @@ export interface Tolerance {
    * `latestMs`. Default: never.
    */
   readonly mayVanish?: (wallMs: number, latestMs: number) => boolean;
+  /** Whether the server may have stood still at this server time: then `wall` may be late by all of that. Default: never. */
+  readonly mayStandStill?: (wallMs: number) => boolean;
   /** Whether this version was put there from outside, as an old copy. Default: none. */
   readonly isFromOutside?: (change: Change) => boolean;
 }
 
 const CHECKER = 'oplog';
 
-/**
- * An update began at most this long after its `wall`, also if no entry follows soon. 228 ms were seen on a busy machine, and
- * the faults stop a member for up to two seconds.
- */
-const LONGEST_TICK_MS = 5_000;
+/** An update began at most this long after its `wall`, also if no entry follows soon. 228 ms were seen. */
+const LONGEST_TICK_MS = 500;
 
 export async function checkOplog(oplog: Oplog, tolerance: Tolerance): Promise<OplogResult> {
   const judge = new VersionJudge(tolerance);
@@ -69,13 +68,20 @@ export class VersionJudge implements OplogResult {
   versions = 0;
   readonly #toleranceMs: number;
   readonly #mayVanish: (wallMs: number, latestMs: number) => boolean;
+  readonly #mayStandStill: (wallMs: number) => boolean;
   readonly #isFromOutside: (change: Change) => boolean;
   /** The last token by name, also while there is no document: tokens rise for ever. */
   readonly #lastTokens = new Map<string, number>();
   /** The newest version of each lock: what is `after` now is `before` next. */
   readonly #newest = new Map<string, { readonly document: Document; readonly version: Version }>();
 
-  constructor({ toleranceMs, mayVanish = () => false, isFromOutside = () => false }: Tolerance) {
+  constructor({
+    toleranceMs,
+    mayVanish = () => false,
+    mayStandStill = () => false,
+    isFromOutside = () => false,
+  }: Tolerance) {
+    this.#mayStandStill = mayStandStill;
     this.#toleranceMs = toleranceMs;
     this.#mayVanish = mayVanish;
     this.#isFromOutside = isFromOutside;
@@ -111,7 +117,8 @@ export class VersionJudge implements OplogResult {
 
   /** The latest server time of the update. */
   #latestMs({ wallMs, laterWallMs = wallMs }: Change): number {
-    return Math.max(wallMs + this.#toleranceMs, Math.min(laterWallMs, wallMs + LONGEST_TICK_MS));
+    const tickMs = this.#mayStandStill(wallMs) ? Infinity : LONGEST_TICK_MS;
+    return Math.max(wallMs + this.#toleranceMs, Math.min(laterWallMs, wallMs + tickMs));
   }
 
   #step(change: Change, was: Version, is: Version): Step {

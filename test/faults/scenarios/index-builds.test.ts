@@ -154,7 +154,7 @@ describe('a server that purges every second', () => {
       await locks.createReaderWriterLock('reader-writer').acquireRead(),
     ];
     const wait = later(locks.acquireMutex('mutex'));
-    await (await locks.acquireMutex('idle')).release();
+    await (await locks.acquireMutex('idle', { leaseMs: 1_000 })).release();
     const stored = database.plain.db.collection<{ _id: string }>(COLLECTION);
     const passes = async (): Promise<number> => {
       const status = (await database.plain.db.admin().serverStatus()) as {

@@ -69,7 +69,7 @@ describe.concurrent('a process that holds and waits', () => {
     async (_, { end, how }) => {
       await using database = new OwnDatabase();
       const [holder, heir] = [0, 1].map(() =>
-        database.client().provider({ leaseMs: 60_000, createIndexes: false }),
+        database.client().provider({ leaseMs: 180_000, createIndexes: false }),
       );
       if (holder === undefined || heir === undefined) throw new Error('there are two');
       const theirs = await holder.acquireMutex('theirs');

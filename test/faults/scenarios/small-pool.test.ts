@@ -81,7 +81,10 @@ describe('a busy pool', () => {
   });
 
   it('with one connection ends a hold at its deadline, after error events, if it is busy for longer than a lease', async () => {
-    const user = await testProvider({ leaseMs: 2_000, createIndexes: false }, { maxPoolSize: 1 });
+    const user = await testProvider(
+      { leaseMs: 2_000, storeTimeoutMs: 60_000, createIndexes: false },
+      { maxPoolSize: 1 },
+    );
     const events = eventsOf(user.locks);
     const hold = await user.locks.acquireMutex('a');
     const { signal } = hold;
