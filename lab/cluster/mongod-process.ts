@@ -89,7 +89,7 @@ export class MongodProcess {
 /** A thread that waits for a slow disk stands still only when the disk has answered. */
 const STOP_MS = 60_000;
 
-/** To sleep without leaving the turn: the threads that are to stop need the processor. */
+/** To sleep without returning to the event loop, so that the threads that are to stop get the processor. */
 const SLEEP = new Int32Array(new SharedArrayBuffer(4));
 
 const hasNotEnded = (child: ChildProcess): boolean =>

@@ -189,16 +189,19 @@ describe('an isolated member', () => {
     const [second] = await untilSecondaries();
     // The first one must not step down before this test has looked.
     await setElectionTimeout(20_000);
-    cluster.isolate(first, 'silence');
-    expect(await second.stepUp()).toBe(true);
-    await eventually('the other one takes writes', () => isPrimary(second));
-    expect(await isPrimary(first)).toBe(true);
-    expect(await acknowledgement(first)).toBe('not acknowledged');
-    await eventually('the third one follows the second', async () => (await cluster.primary()) === second);
-    await note();
-    await eventually('the first steps down', async () => !(await isPrimary(first)));
-    await cluster.heal();
-    await setElectionTimeout(ELECTION_TIMEOUT_MS);
+    try {
+      cluster.isolate(first, 'silence');
+      expect(await second.stepUp()).toBe(true);
+      await eventually('the other one takes writes', () => isPrimary(second));
+      expect(await isPrimary(first)).toBe(true);
+      expect(await acknowledgement(first)).toBe('not acknowledged');
+      await eventually('the third one follows the second', async () => (await cluster.primary()) === second);
+      await note();
+      await eventually('the first steps down', async () => !(await isPrimary(first)));
+    } finally {
+      await cluster.heal();
+      await setElectionTimeout(ELECTION_TIMEOUT_MS);
+    }
     const strays = client.db('leasehold-cluster').collection('strays');
     expect(await strays.countDocuments({}, { readPreference: 'primary' })).toBe(0);
     expect(await first.admin({ replSetGetStatus: 1 })).toMatchObject({ myState: 2 });

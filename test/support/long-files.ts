@@ -65,7 +65,7 @@ export const FILES_OF_BOTH_RUNS: readonly string[] = [
 
 /** Files that keep a processor busy all the time, rather than wait: more of them at a time would only slow each other. */
 export const BUSY_FILES: readonly string[] = [
-  // They build the site and many small projects. Beside them, processes with short leases would starve.
+  // They build the site and many small projects. Beside them, the fault rounds and the demo would starve.
   'docs/site/site.test.ts',
   'package/projects.test.ts',
   '{model,behaviour/protocol,simulation,simulation/interpreter}/*.test.ts',

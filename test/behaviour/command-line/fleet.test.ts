@@ -18,6 +18,7 @@ it('ten processes that run one command at each instant, as cron does, run it onc
   const fleet = new Fleet();
   const folder = await mkdtemp(join(tmpdir(), 'leasehold-fleet-'));
   const log = join(folder, 'log');
+  let refused = 0;
   try {
     for (let round = 0; round < ROUNDS; round += 1) {
       // The winner holds the lock until all others have been refused, as a job that takes its time does.
@@ -33,8 +34,9 @@ it('ten processes that run one command at each instant, as cron does, run it onc
       expect(codes.filter((code) => code === 0)).toHaveLength(1);
       // On a busy machine, a process may reach the server too late (69).
       expect(codes.filter((code) => ![0, 75, 69].includes(code ?? NaN))).toEqual([]);
-      expect(codes).toContain(75);
+      refused += codes.filter((code) => code === 75).length;
     }
+    expect(refused).toBeGreaterThan((ROUNDS * (PROCESSES - 1)) / 2);
     expect(await readFile(log, 'utf8')).toBe('0\n1\n2\n');
   } finally {
     await rm(folder, { recursive: true });

@@ -60,7 +60,7 @@ it.each([
   ['watch', [], 143],
   ['run', ['--lease', '6s'], 0],
 ] as const)(
-  'a reader that stands still does not keep %s %j, which a signal has ended with %d',
+  'a reader that stands still does not keep %s, which a signal has ended',
   async (command, options, expected) => {
     const fleet = new Fleet();
     const script = `

@@ -15,7 +15,10 @@ import { disorderIn, termsOf } from './terms.js';
 
 const DURATION_MS = 30_000;
 
-/** The contest goes on until this many terms have worked, because a slow machine needs longer for them. */
+/**
+ * The contest goes on until twice as many terms have worked, because a slow machine needs longer for them. The log must have
+ * this many: a term that ends as it works writes nothing.
+ */
 const LEAST_TERMS = 20;
 const LEASE_MS = 1_500;
 const TRANSITION_MS = 400;

@@ -15,7 +15,9 @@ describe('eight candidates of three providers that start, stop, resign and hand 
     const random = randomFrom(drawSeed('eight candidates'));
     const providers: TestProvider[] = [];
     for (let index = 0; index < 3; index += 1) {
-      providers.push(await database.connected({ leaseMs: 30_000, storeTimeoutMs: 30_000 }));
+      providers.push(
+        await database.connected({ leaseMs: 30_000, extendEveryMs: 300, storeTimeoutMs: 30_000 }),
+      );
     }
     const leading = new Set<string>();
     const tokens: number[] = [];

@@ -7,13 +7,13 @@ import { CandidateWorld } from './candidate-world.js';
 import { termsOf } from './terms.js';
 import { untilWaiting } from '../../support/waiters.js';
 
-const LEASE_MS = 6_000;
+const LEASE_MS = 10_000;
 
 /**
  * The election of the next leader may take this much longer than the lease and the transition. The library promises
  * less than a second; the rest is for a slow machine.
  */
-const SLACK_MS = 15_000;
+const SLACK_MS = 8_000;
 
 /** Expects that the next leader was elected soon after its predecessor was killed. */
 function expectSoon({ atNs }: { readonly atNs: string }, killedNs: bigint, transitionMs: number): void {

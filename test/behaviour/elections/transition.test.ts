@@ -5,15 +5,15 @@ import { ownDatabase } from '../../support/test-provider.js';
 describe.concurrent('after a leader went silent', () => {
   it('the next candidate leads once the lease has expired', async () => {
     const database = ownDatabase();
-    const { locks } = await database.connected({ leaseMs: 1_500 });
-    const victim = await database.connected({ leaseMs: 1_500 });
+    const { locks } = await database.connected({ leaseMs: 8_000 });
+    const victim = await database.connected({ leaseMs: 8_000 });
     const a = victim.locks.createLeaderElection('e', { candidateId: 'a' });
     const b = locks.createLeaderElection('e', { candidateId: 'b' });
     await a.start();
     const term = await a.untilElected();
     await b.start();
     await victim.die();
-    const next = await within(60_000, 'b', b.untilElected());
+    const next = await within(8_000 + 7_000, 'b', b.untilElected());
     expect(next.fencingToken).toBeGreaterThan(term.fencingToken);
     expect(term.isHeld).toBe(false);
   });

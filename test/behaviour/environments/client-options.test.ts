@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { LockProvider } from '../../../src/index.js';
 import type { Wakeups } from '../../../src/index.js';
 import { OwnDatabase } from '../../support/test-provider.js';
-import { eventually, thrown } from '../../../lab/patience.js';
+import { thrown } from '../../../lab/patience.js';
 import { EXTENDED_OFTEN, expectOwnConcerns, expectUsualBehaviour } from './usual-behaviour.js';
 import type { Observed } from './usual-behaviour.js';
 
@@ -68,10 +68,15 @@ describe.concurrent('locks behave the same on', () => {
 
   it('a client with timeoutMS: 500', async () => {
     // On a busy machine, an answer may take longer, and is then rightly reported as missing.
-    await eventually('no answer takes half a second', async (see) => {
-      const outcome = await expectUsual('change-stream', IMPATIENT).catch((error: unknown) => see(error));
-      return !(outcome instanceof Error);
-    });
+    for (let failures = 0; ; failures += 1) {
+      try {
+        await expectUsual('change-stream', IMPATIENT);
+        return;
+      } catch (error) {
+        if (failures === 2) throw error;
+        console.log(`leasehold: tried again: ${String(error)}`);
+      }
+    }
   });
 
   it.each(Object.entries(DATABASES))('a database with %s', async (_, options) => {

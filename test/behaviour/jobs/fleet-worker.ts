@@ -15,7 +15,7 @@ const locks = new LockProvider(client.db(database), { leaseMs, createIndexes: fa
 const random = randomFrom(seed);
 // A failover makes commands fail, and a killed leader's fellows have nothing else to complain of.
 locks.on('storeError', () => undefined);
-// In a slow failover, the short lease of the leader may expire.
+// In a slow failover, the lease of the leader may expire.
 locks.on('lost', () => undefined);
 let mustDie = false;
 let runs = 0;
@@ -42,7 +42,9 @@ const job = locks.createScheduledJob('fleet', {
   },
 });
 // A request to lead that a failover leaves without an answer is made again.
-job.election.on('error', () => undefined);
+job.election.on('error', (error) => {
+  if ((error as { code?: unknown }).code !== 'STORE_UNAVAILABLE') console.error(error);
+});
 job.on('missed', ({ count, first, last, why }) => {
   tell({ says: 'missed', count, firstMs: first.getTime(), lastMs: last.getTime(), why });
 });

@@ -387,6 +387,9 @@ describe('jobs that share an election', () => {
     const { locks } = await testProvider();
     let goOn!: () => void;
     const { run, count } = crowd(new Promise((resolve) => (goOn = resolve)));
+    whenTestEnds(() => {
+      goOn();
+    });
     const election = locks.createLeaderElection('e');
     const { job, runs } = noted(locks, 'job', { election, run });
     await job.start();

@@ -80,7 +80,6 @@ describe('a mutex of three deployments', () => {
     const name = randomName('m');
     const first = await here.createMutex(name).acquire();
     const waiting = later(there.createMutex(name).acquire());
-    // Longer than the first looks, which follow each other quickly.
     await pause(2_000);
     await first.release();
     await (await within(25_000, 'woken', waiting)).release();
@@ -259,10 +258,10 @@ describe('with two of three deployments down', () => {
       const locks = deployments.provider({ leaseMs: 2_000, storeTimeoutMs: 1_000 });
       const name = randomName('m');
       const mutex = locks.createMutex(name);
-      const error = await within(30_000, 'the try', rejection(mutex.tryAcquire()));
+      const error = await within(12_000, 'the try', rejection(mutex.tryAcquire()));
       expect(error).toBeInstanceOf(QuorumError);
       expect(error).toMatchObject({ stores: 3, lockName: name });
-      const waited = await within(30_000, 'the wait', rejection(mutex.acquire({ timeoutMs: 3_000 })));
+      const waited = await within(12_000, 'the wait', rejection(mutex.acquire({ timeoutMs: 3_000 })));
       expect(waited).toBeInstanceOf(QuorumError);
       await nobodyHolds(name, [1]);
     } finally {

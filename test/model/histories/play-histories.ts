@@ -15,8 +15,8 @@ const MAX_EVENTS = 20;
 
 export const HISTORIES = Number(process.env['LEASEHOLD_HISTORIES'] ?? byBreadth(40, 600));
 
-/** The rarest happening comes about 12 times in 1,200 histories. With fewer histories it may be missing. */
-const ENOUGH = 1_200;
+/** The rarest happening comes about 6 times in 600 histories. With fewer histories it may be missing. */
+const ENOUGH = 600;
 
 /** The happenings that were too rare in these histories. */
 export const missedBy = (coverage: Coverage): readonly unknown[] =>
