@@ -32,14 +32,15 @@ export interface ChildOptions {
 export class ChildCommand {
   /**
    * Resolves with the exit code when the command has ended. If `stop` was called before, and the command led a process
-   * group, the promise also waits for the end of the group, for at most `killAfterMs` + `ZOMBIE_MS`.
+   * group, the promise also waits for the end of the group, for at most `killAfterMs` + `ZOMBIE_MS`, and not before SIGKILL.
    */
   readonly ended: Promise<number>;
   readonly #process: ChildProcess;
   readonly #leadsGroup: boolean;
   readonly #killAfterMs: number;
   #killing: NodeJS.Timeout | undefined;
-  #isKilled = false;
+  /** When SIGKILL was sent. */
+  #killedMs = Infinity;
 
   private constructor(child: ChildProcess, leadsGroup: boolean, killAfterMs: number) {
     this.#process = child;
@@ -102,13 +103,9 @@ export class ChildCommand {
   stop(signal: NodeJS.Signals = 'SIGTERM'): void {
     this.#send(signal);
     this.#killing ??= setTimeout(() => {
-      this.#kill();
+      this.#killedMs = performance.now();
+      this.#send('SIGKILL');
     }, this.#killAfterMs);
-  }
-
-  #kill(): void {
-    this.#isKilled = true;
-    this.#send('SIGKILL');
   }
 
   #send(signal: NodeJS.Signals | 0): boolean {
@@ -125,14 +122,10 @@ export class ChildCommand {
   }
 
   async #groupEnded(): Promise<void> {
-    let boundMs = performance.now() + this.#killAfterMs + ZOMBIE_MS;
-    while (this.#leadsGroup && this.#send(0)) {
-      if (performance.now() > boundMs) {
-        if (this.#isKilled) return;
-        // This process stood still: the timer of the kill is due as well, and has not run.
-        this.#kill();
-        boundMs = performance.now() + ZOMBIE_MS;
-      }
+    const leastMs = performance.now() + this.#killAfterMs;
+    // Not before the kill: if this process stood still, this loop may run before the timer of the kill, which is due too.
+    const boundMs = (): number => Math.max(leastMs, this.#killedMs) + ZOMBIE_MS;
+    while (this.#leadsGroup && this.#send(0) && performance.now() < boundMs()) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }

@@ -90,10 +90,8 @@ export async function judge(evidence: Evidence): Promise<Judgement> {
   const stops = [stoppedPrimary, majorityLost].flatMap(({ number }) => spansOf(history, number, aheadMs));
   const versions = new VersionJudge({
     toleranceMs,
-    mayVanish: (wallMs, latestMs) =>
-      losses.some(({ fromMs, untilMs }) => fromMs <= latestMs && wallMs <= untilMs + toleranceMs),
-    mayStandStill: (wallMs) =>
-      stops.some(({ fromMs, untilMs }) => fromMs <= wallMs + toleranceMs && wallMs <= untilMs + toleranceMs),
+    mayVanish: (wallMs, latestMs) => overlapsAny(losses, wallMs - toleranceMs, latestMs),
+    mayStandStill: (wallMs) => overlapsAny(stops, wallMs - toleranceMs, wallMs + toleranceMs),
   });
   const strict = new StrictChecker();
   const passes = new PassChecker();
@@ -178,12 +176,16 @@ function lengthMsOf({ run }: History): number {
   return first === undefined || last === undefined ? 0 : Number(BigInt(last.atNs) - BigInt(first.atNs)) / 1e6;
 }
 
+interface Span {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+const overlapsAny = (spans: readonly Span[], fromMs: number, untilMs: number): boolean =>
+  spans.some((span) => span.fromMs <= untilMs && fromMs <= span.untilMs);
+
 /** When the faults with this number lasted, in ms of the wall clock, which is ahead of the run's clock by `aheadMs`. */
-function spansOf(
-  { run }: History,
-  number: number,
-  aheadMs: number,
-): readonly { readonly fromMs: number; readonly untilMs: number }[] {
+function spansOf({ run }: History, number: number, aheadMs: number): readonly Span[] {
   const edges = run.filter((line) => 'fault' in line && line.fault === number);
   const wallMs = ({ atNs }: { readonly atNs: string }): number => Number(atNs) / 1e6 + aheadMs;
   return edges.flatMap((line, index) => {

@@ -64,9 +64,9 @@ function found(
   after: Document,
   toleranceMs = 50,
   laterWallMs?: number,
-  mayStandStill?: (wallMs: number) => boolean,
+  mayStandStill: (wallMs: number) => boolean = () => false,
 ): readonly string[] {
-  const judge = new VersionJudge({ toleranceMs, ...(mayStandStill === undefined ? {} : { mayStandStill }) });
+  const judge = new VersionJudge({ toleranceMs, mayStandStill });
   judge.take({ ...{ name: LOCK, before, after, term: 4, wallMs: WALL_MS, laterWallMs, ts: TS } });
   return judge.violations.map(
     ({ invariant, what }) => `${invariant} ${what.slice(LOCK.length + 2, what.indexOf(' ('))}`,

@@ -81,9 +81,9 @@ export class VersionJudge implements OplogResult {
     mayStandStill = () => false,
     isFromOutside = () => false,
   }: Tolerance) {
-    this.#mayStandStill = mayStandStill;
     this.#toleranceMs = toleranceMs;
     this.#mayVanish = mayVanish;
+    this.#mayStandStill = mayStandStill;
     this.#isFromOutside = isFromOutside;
   }
 

@@ -20,7 +20,7 @@ const ENOUGH = 600;
 
 /** The happenings that were too rare in these histories. */
 export const missedBy = (coverage: Coverage): readonly unknown[] =>
-  HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / 600);
+  HISTORIES < ENOUGH ? [] : coverage.rarerThan(HISTORIES / ENOUGH);
 
 /** Plays random histories of locks of this kind on the model and on this server, and counts what happens. */
 export async function playHistories(uri: string, kind: TestedKind): Promise<Coverage> {
