@@ -57,10 +57,9 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
           seen.push(leader);
         }
       })();
-      await eventually('a', () => seen.length === 1);
+      await eventually('a', () => seen.length > 0 && seen.at(-1) !== null);
       await victim.die();
-      await eventually('no leader', () => seen.length === 2);
-      expect(seen[1]).toBeNull();
+      await eventually('no leader', () => seen.at(-1) === null);
       end.abort();
       await within(5_000, 'the end', watching);
     });
