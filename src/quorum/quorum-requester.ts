@@ -4,6 +4,7 @@ import type { LockHandle } from '../lease/holding/lock-handle.js';
 import { parseAcquireOptions } from '../options/request-options.js';
 import type { AcquireOptions, WaitingCall } from '../options/request-options.js';
 import { askWithinChain, heldByChain } from '../primitives/call-chain.js';
+import { TurnLimit } from '../primitives/turn-limit.js';
 import type { LockSnapshot } from '../protocol/replies/snapshot.js';
 import { QuorumAcquisition } from './quorum-acquisition.js';
 import { QuorumError } from './quorum-error.js';
@@ -20,9 +21,11 @@ export interface QuorumTarget<H extends LockHandle> extends Omit<SeatRequest, 'w
 
 export class QuorumRequester {
   readonly #quorum: Quorum;
+  readonly #turnLimit: TurnLimit;
 
   constructor(quorum: Quorum) {
     this.#quorum = quorum;
+    this.#turnLimit = new TurnLimit(quorum.clock);
   }
 
   acquire<H extends LockHandle>(
@@ -56,6 +59,7 @@ export class QuorumRequester {
           signal,
           startedMs,
         }).run();
+        this.#turnLimit.turned();
         const waitedMs = clock.nowMs() - startedMs;
         if (observed !== undefined) {
           observation?.acquireGranted(observed, hold, waitedMs);
@@ -71,6 +75,9 @@ export class QuorumRequester {
         observation?.acquireFailed(observed, error, { isTry, signal, durationMs });
       }
       throw error;
+    } finally {
+      const nextTurn = this.#turnLimit.ended();
+      if (nextTurn !== undefined) await nextTurn;
     }
   }
 

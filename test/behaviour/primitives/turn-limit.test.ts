@@ -3,6 +3,9 @@ import { describe, expect, it, vi } from 'vitest';
 import { later, pause, settled } from '../../../lab/patience.js';
 import { systemClock } from '../../../src/clock.js';
 import { TurnLimit } from '../../../src/primitives/turn-limit.js';
+import { QuorumLockProvider } from '../../../src/quorum/index.js';
+import { MemoryReplicaSet } from '../../../src/testing/index.js';
+import { whenTestEnds } from '../../support/current-test.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { twoProviders } from '../../support/test-provider.js';
 import { untilKept, untilReadKept } from '../seat-cache/until-kept.js';
@@ -117,6 +120,22 @@ describe('callers of a kept lock that ask again as soon as they are answered', (
     const closing = here.locks.close({ drainMs: 50 }).then(() => (isClosed = true));
     await again(
       () => here.locks.acquireMutex('b').catch(() => undefined),
+      () => isClosed,
+    );
+    await closing;
+    expect(hold.isHeld).toBe(false);
+  });
+
+  it('let a quorum provider close, although each request fails at once', async () => {
+    const sets = [1, 2, 3].map((seed) => new MemoryReplicaSet({ seed }));
+    for (const set of sets) whenTestEnds(() => set.close());
+    const locks = new QuorumLockProvider(sets.map((set) => set.db('app')));
+    const hold = await locks.createMutex('a').acquire();
+    const other = locks.createReaderWriterLock('b');
+    let isClosed = false;
+    const closing = locks.close({ drainMs: 50 }).then(() => (isClosed = true));
+    await again(
+      () => other.acquireRead().catch(() => undefined),
       () => isClosed,
     );
     await closing;
