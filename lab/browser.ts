@@ -10,10 +10,13 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 /** An installed Chromium; undefined if there is none. Nothing is downloaded. */
 export const chromiumPath: string | undefined = PLACES.find(existsSync);
 
-/** A browser with a fresh profile that sends nothing of its own. As root it runs only without its sandbox. */
+/**
+ * A browser with a fresh profile that sends nothing of its own. As root it runs only without its sandbox. Its pages wait
+ * for what a test expects of them for as long as `eventually` does.
+ */
 export async function startBrowser(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error(`no Chromium at ${PLACES.join(', ')}`);
-  return await chromium.launch({
+  const browser = await chromium.launch({
     executablePath: chromiumPath,
     timeout: BUSY_MACHINE_MS,
     args: [
@@ -21,4 +24,8 @@ export async function startBrowser(): Promise<Browser> {
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
     ],
   });
+  browser.on('context', (context) => {
+    context.setDefaultTimeout(BUSY_MACHINE_MS);
+  });
+  return browser;
 }

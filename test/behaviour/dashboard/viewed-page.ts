@@ -33,11 +33,12 @@ export class ViewedPage {
 
   /** Every form that revokes has stood where it is for long enough. */
   async untilSettled(): Promise<void> {
-    await this.page.locator('button.revoke:not(.unsettled)').first().waitFor();
-    await eventually(
-      'no form moves',
-      async (see) => see(await this.page.locator('button.revoke.unsettled').count()) === 0,
-    );
+    await eventually('forms are shown, and none moves', async (see) => {
+      const forms = await this.page.locator('button.revoke').count();
+      const moving = await this.page.locator('button.revoke.unsettled').count();
+      see({ forms, moving, text: await this.page.locator('body').innerText() });
+      return forms > 0 && moving === 0;
+    });
   }
 
   /** From now on, no time passes on the page but by `passUntil`. */
