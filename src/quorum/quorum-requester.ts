@@ -76,6 +76,7 @@ export class QuorumRequester {
       }
       throw error;
     } finally {
+      // What was granted or has failed stays so. Only the caller is told later.
       const nextTurn = this.#turnLimit.ended();
       if (nextTurn !== undefined) await nextTurn;
     }

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/clock.js';
 import { TurnLimit } from '../../../src/primitives/turn-limit.js';
 import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
-import { whenTestEnds } from '../../support/current-test.js';
+import { untilTestEnds, whenTestEnds } from '../../support/current-test.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { twoProviders } from '../../support/test-provider.js';
 import { untilKept, untilReadKept } from '../seat-cache/until-kept.js';
@@ -23,7 +23,7 @@ async function again(call: () => Promise<unknown>, isOver: () => boolean): Promi
   }
 }
 
-describe('callers of a kept lock that ask again as soon as they are answered', () => {
+describe('callers that ask again as soon as they are answered', () => {
   it('share a read no longer once the process of a writer waits', async () => {
     const [here, there] = await twoProviders({ leaseMs: 60_000, createIndexes: false });
     const lock = here.locks.createReaderWriterLock('a', { keepMs: KEEP_MS });
@@ -129,7 +129,7 @@ describe('callers of a kept lock that ask again as soon as they are answered', (
   it('let a quorum provider close, although each request fails at once', async () => {
     const sets = [1, 2, 3].map((seed) => new MemoryReplicaSet({ seed }));
     for (const set of sets) whenTestEnds(() => set.close());
-    const locks = new QuorumLockProvider(sets.map((set) => set.db('app')));
+    const locks = untilTestEnds(new QuorumLockProvider(sets.map((set) => set.db('app'))));
     const hold = await locks.createMutex('a').acquire();
     const other = locks.createReaderWriterLock('b');
     let isClosed = false;
