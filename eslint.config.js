@@ -49,7 +49,11 @@ export default defineConfig(
     rules: {
       'no-restricted-syntax': [
         'error',
-        ...['', 'ChainExpression > '].map((chain) => ({
+        ...[
+          '',
+          'ChainExpression > ',
+          'CallExpression:matches([callee.property.name=/^until/], [callee.name=/^until/]) > ',
+        ].map((chain) => ({
           selector: `ExpressionStatement > AwaitExpression > ${chain}CallExpression[callee.property.name=/^(try)?acquire/i]`,
           message: 'Keep the handle: use keepHold, or release it.',
         })),

@@ -11,8 +11,8 @@ const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 export const chromiumPath: string | undefined = PLACES.find(existsSync);
 
 /**
- * A browser with a fresh profile that sends nothing of its own. As root it runs only without its sandbox. Its pages wait
- * for what a test expects of them for as long as `eventually` does.
+ * A browser with a fresh profile that sends nothing of its own. As root it runs only without its sandbox. A call to
+ * one of its pages waits as long as `eventually` does.
  */
 export async function startBrowser(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error(`no Chromium at ${PLACES.join(', ')}`);

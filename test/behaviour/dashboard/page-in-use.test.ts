@@ -26,8 +26,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
   const opened = async (world: World, name: string, options?: BrowserContextOptions): Promise<ViewedPage> => {
     const viewer = await viewPage(browser(), world.locks, { allowRevoke: true }, options);
     await viewer.untilNames((names) => names.includes(name));
-    await viewer.page.getByRole('button', { name, exact: true }).click();
-    await viewer.page.locator('.terms').first().waitFor();
+    await viewer.open(name);
     await viewer.untilSettled();
     return viewer;
   };
@@ -152,7 +151,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
     await page.locator('#filter').fill('worker-1');
     await page.locator('#locks .note', { hasText: '1 match' }).waitFor();
     await held?.release();
-    await waiting;
+    await keepHold(waiting);
     await page.locator('tr.gone').waitFor();
     await eventually('it says so', async (see) => {
       const cells = see(await viewer.cells('job'));
@@ -186,7 +185,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
       .updateOne({ _id: 'x' }, { $set: { holder: 7 } });
     const viewer = await viewPage(browser(), world.locks);
     await viewer.untilNames((names) => names.join() === 'x');
-    await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
+    await viewer.open('x');
     const details = viewer.page.locator('tr.details');
     await eventually('it says so', async (see) =>
       see(await details.textContent())?.includes(

@@ -6,6 +6,7 @@ import { chromiumPath } from '../../../lab/browser.js';
 import { eventually, later } from '../../../lab/patience.js';
 import type { LockHandle, PermitHandle } from '../../../src/index.js';
 import { World } from './dashboard-world.js';
+import { keepHold } from '../../support/keep-hold.js';
 import { useBrowser } from '../../support/use-browser.js';
 import { viewPage } from './viewed-page.js';
 import type { ViewedPage } from './viewed-page.js';
@@ -13,8 +14,8 @@ import type { ViewedPage } from './viewed-page.js';
 const TOO_SOON = 'this form came or moved here less than a second ago';
 
 /**
- * A hold that was asked to release is not extended any more, and a slow machine may take longer for a test than the usual
- * lease. The holder hears of the request at its next extension.
+ * A lease is not extended any more once its release was asked for. It is long, so that it outlasts the test on a slow
+ * machine. It is extended often, because the holder hears of the request at an extension.
  */
 const LEASE = { leaseMs: 600_000, extendEveryMs: 500 };
 
@@ -44,13 +45,13 @@ describe.skipIf(chromiumPath === undefined)('a revocation on the page of the das
   ): Promise<ViewedPage> => {
     const viewer = await viewPage(browser(), world.locks, { allowRevoke: true }, options);
     await viewer.untilNames((all) => names.every((name) => all.includes(name)));
-    for (const name of names) await viewer.page.getByRole('button', { name, exact: true }).click();
+    for (const name of names) await viewer.open(name);
     await viewer.untilSettled();
     return viewer;
   };
 
   const hold = async (world: World, label: string, name: string): Promise<LockHandle> =>
-    await world.process({ label, ...LEASE }).acquireMutex(name);
+    await keepHold(world.process({ label, ...LEASE }).acquireMutex(name));
 
   /** Makes so many processes wait for the lock. The returned function makes them leave. */
   const wait = (world: World, name: string, count: number): (() => void) => {
@@ -83,7 +84,10 @@ describe.skipIf(chromiumPath === undefined)('a revocation on the page of the das
           .acquire(),
       );
     const viewer = await opened(world, ['alpha', 'beta'], { viewport: { width: 1_280, height: 1_600 } });
-    await viewer.page.locator('.places li').nth(7).waitFor();
+    await eventually('all waiters are listed', async (see) => {
+      see(await viewer.page.locator('body').innerText());
+      return (await viewer.page.locator('.places li').count()) === 8;
+    });
     await viewer.untilSettled();
     await viewer.stopClock();
     const move = async (): Promise<void> => {

@@ -112,8 +112,7 @@ describe.skipIf(chromiumPath === undefined)('to a screen reader, the page of the
     // A card leaves out the figures that are none.
     await page.setViewportSize({ width: 400, height: 900 });
     expect(await counts()).toEqual({ tables: 3, locks: [0, 7, 5, 3], elections: [0, 4], jobs: [0, 4] });
-    await page.getByRole('button', { name: 'held', exact: true }).click();
-    await page.locator('tr.details').waitFor();
+    await viewer.open('held');
     expect(await counts()).toMatchObject({ locks: [0, 7, 5, 1, 3] });
     expect(viewer.complaints).toEqual([]);
   });

@@ -71,7 +71,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     const viewer = await viewPage(browser(), (await database.connected()).locks, { allowRevoke: true });
     await viewer.untilNames((names) => names.length === 5);
     expect((await viewer.names()).toSorted()).toEqual([...HOSTILE, ESCAPED[1]].toSorted());
-    await viewer.page.getByRole('button', { name: MARKUP, exact: true }).click();
+    await viewer.open(MARKUP);
     const { page } = viewer;
     await eventually('the details are open', async () => (await page.locator('tr.details').count()) === 1);
     expect(await page.locator('tr.details').textContent()).toContain(MARKUP);
@@ -136,7 +136,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await keepHold(locks.acquireMutex('x'));
     const viewer = await viewPage(browser(), locks);
     await viewer.untilNames((names) => names.join() === 'x');
-    await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
+    await viewer.open('x');
     await eventually('the details are open', async () => (await viewer.page.locator('.terms').count()) === 1);
     expect(await viewer.page.getByRole('button', { name: /revoke/i }).count()).toBe(0);
   });
@@ -168,7 +168,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard', () => {
     await viewer.page.route(/\/events/, (route) => route.fulfill({ contentType: 'text/event-stream', body }));
     await viewer.page.reload();
     await viewer.untilNames((names) => names.join() === 'x');
-    await viewer.page.getByRole('button', { name: 'x', exact: true }).click();
+    await viewer.open('x');
     const details = viewer.page.locator('.terms div', { hasText: 'Time left' }).locator('dd');
     await eventually('no time left is shown', async (see) => see(await details.textContent()) === '–');
     expect((await viewer.cells('x'))['Time left']).toBe('–');

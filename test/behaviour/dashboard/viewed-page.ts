@@ -31,6 +31,16 @@ export class ViewedPage {
     untilTestEnds(await startWebServer({ host: '127.0.0.1', port }, handler));
   }
 
+  /** Opens the row of a lock by one click. */
+  async open(name: string): Promise<void> {
+    const button = this.page.getByRole('button', { name, exact: true });
+    await button.click();
+    await eventually(
+      `the row of ${name} is open`,
+      async () => (await button.getAttribute('aria-expanded')) === 'true',
+    );
+  }
+
   /** Every form that revokes has stood where it is for long enough. */
   async untilSettled(): Promise<void> {
     await eventually('forms are shown, and none moves', async (see) => {
@@ -43,7 +53,17 @@ export class ViewedPage {
 
   /** From now on, no time passes on the page but by `passUntil`. */
   async stopClock(): Promise<void> {
-    await this.page.clock.pauseAt((await this.page.evaluate<number>('Date.now()')) + 1_000);
+    await eventually('the clock stands', async () => {
+      const atMs = (await this.page.evaluate<number>('Date.now()')) + 1_000;
+      try {
+        await this.page.clock.pauseAt(atMs);
+        return true;
+      } catch (error) {
+        // The page got the call more than a second later. Its clock has stopped all the same, so the next call succeeds.
+        if (String(error).includes('fast-forward to the past')) return false;
+        throw error;
+      }
+    });
   }
 
   /** Lets time pass on the page, whose clock is stopped, until the condition holds. */

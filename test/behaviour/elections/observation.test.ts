@@ -57,9 +57,9 @@ describe.concurrent.each(['change-stream', 'polling'] as const)(
           seen.push(leader);
         }
       })();
-      await eventually('a', () => seen.length > 0 && seen.at(-1) !== null);
+      await eventually('a', (see) => see(seen).length > 0 && seen.at(-1) !== null);
       await victim.die();
-      await eventually('no leader', () => seen.at(-1) === null);
+      await eventually('no leader', (see) => see(seen).at(-1) === null);
       end.abort();
       await within(5_000, 'the end', watching);
     });

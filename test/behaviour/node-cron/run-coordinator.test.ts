@@ -14,6 +14,7 @@ import { later, rejection, thrown } from '../../../lab/patience.js';
 import { FAULTS } from '../testing/faults.js';
 import { Fleet } from '../testing/fleet.js';
 import type { Member } from '../testing/fleet.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 const TTL_MS = 30_000;
 
@@ -177,7 +178,7 @@ describe('a coordinator for node-cron', () => {
   it('fails if the document is of another kind of lock, or corrupt', async () => {
     const [one] = coordinators(41);
     const { locks } = one.member;
-    await fleet.until(locks.acquireMutex('node-cron:mutex'));
+    await keepHold(fleet.until(locks.acquireMutex('node-cron:mutex')));
     expect(await rejection(answer(one, 'mutex', inMs(-1_000)))).toBeInstanceOf(LockKindMismatchError);
     const collection = one.member.db.collection<{ _id: string }>('distributed.locks');
     await fleet.until(

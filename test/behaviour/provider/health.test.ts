@@ -6,6 +6,7 @@ import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { later, rejection } from '../../../lab/patience.js';
 import { Fleet, untilSettled } from '../testing/fleet.js';
 import type { Member } from '../testing/fleet.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 let fleet = new Fleet(1);
 
@@ -42,20 +43,20 @@ describe('the health of a provider', () => {
     const [one, other] = two(62);
     const hold = await fleet.until(one.locks.acquireMutex('a'));
     const permits = one.locks.createSemaphore('s', 3);
-    await fleet.until(permits.acquire());
+    await keepHold(fleet.until(permits.acquire()));
     expect(one.locks.health()).toMatchObject({ held: 2, waiting: 0, streams: 0, wakeups: null });
     const waited = other.locks.acquireMutex('a');
     await fleet.set.advance(1_000);
     expect(other.locks.health()).toMatchObject({ held: 0, waiting: 1, streams: 1, wakeups: 'change-stream' });
     await fleet.until(hold.release());
-    await fleet.until(waited);
+    await keepHold(fleet.until(waited));
     expect(other.locks.health()).toMatchObject({ held: 1, waiting: 0 });
     expect(one.locks.health()).toMatchObject({ held: 1, healthy: true });
   });
 
   it('tells the age of the last answer, and keeps the share of leases high while extensions are answered', async () => {
     const [{ locks }] = two(63);
-    await fleet.until(locks.acquireMutex('a'));
+    await keepHold(fleet.until(locks.acquireMutex('a')));
     for (let ms = 0; ms < 30_000; ms += 500) {
       const { healthy, leastLeaseShare, answeredMsAgo } = locks.health();
       expect(healthy).toBe(true);
@@ -68,7 +69,7 @@ describe('the health of a provider', () => {
 
   it('is bad while the store does not answer for longer than storeTimeoutMs, with the reason, and good again after that', async () => {
     const [{ db, locks }] = two(64);
-    await fleet.until(locks.acquireMutex('a'));
+    await keepHold(fleet.until(locks.acquireMutex('a')));
     fleet.set.cut(db);
     const asked = later(locks.acquireMutex('b', { timeoutMs: 60_000 }));
     await fleet.set.advance(4_000);
@@ -79,7 +80,7 @@ describe('the health of a provider', () => {
     expect(reasons[0]).toMatch(/^the store has not answered for \d\.\d s: /);
     expect(answeredMsAgo).toBeGreaterThanOrEqual(7_000);
     fleet.set.heal(db);
-    await fleet.until(asked);
+    await keepHold(fleet.until(asked));
     // The hold, too, is extended again.
     await fleet.set.advance(1_000);
     expect(locks.health()).toMatchObject({ healthy: true, reasons: [] });
@@ -87,7 +88,7 @@ describe('the health of a provider', () => {
 
   it('is bad when little of a lease is left', async () => {
     const [{ db, locks }] = two(65);
-    await fleet.until(locks.acquireMutex('a'));
+    await keepHold(fleet.until(locks.acquireMutex('a')));
     fleet.set.cut(db);
     await fleet.set.advance(8_500);
     const { healthy, reasons, leastLeaseShare } = locks.health();
@@ -191,7 +192,7 @@ it('the health of a quorum is good as long as that of a majority of its stores i
   const sets = [first, ...others];
   const locks = new QuorumLockProvider(sets.map((set) => set.db('app')));
   for (const event of ['storeError', 'lost'] as const) locks.on(event, () => undefined);
-  await untilSettled(first, locks.createMutex('a').acquire());
+  await keepHold(untilSettled(first, locks.createMutex('a').acquire()));
   expect(locks.health()).toMatchObject({
     healthy: true,
     reasons: [],

@@ -4,6 +4,7 @@ import { QuorumLockProvider } from '../../../src/quorum/index.js';
 import { MemoryReplicaSet } from '../../../src/testing/index.js';
 import { later, rejection } from '../../../lab/patience.js';
 import { untilSettled } from '../testing/fleet.js';
+import { keepHold } from '../../support/keep-hold.js';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -26,7 +27,7 @@ describe('a quorum whose clients are closed before it', () => {
     const holder = new QuorumLockProvider(sets.map((set) => set.db('app')));
     const locks = new QuorumLockProvider(dbs);
     const warnings = captureStoreWarnings();
-    await untilSettled(first, holder.createMutex('a').acquire());
+    await keepHold(untilSettled(first, holder.createMutex('a').acquire()));
     const waiting = later(locks.createMutex('a').acquire({ timeoutMs: 60_000 }));
     await first.advance(5_000);
     expect(locks.health().stores.some(({ streams }) => streams > 0)).toBe(true);

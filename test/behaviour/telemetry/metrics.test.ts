@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { instrument } from '../../../src/opentelemetry/index.js';
 import { VERSION } from '../../../src/opentelemetry/version.js';
+import { keepHold } from '../../support/keep-hold.js';
 import manifest from '../../../package.json' with { type: 'json' };
 import { useTelemetryWorld } from './telemetry-world.js';
 
@@ -335,7 +336,7 @@ it('every metric has its unit and kind, and the scope the version of the package
   const waiting = locks.acquireMutex('a');
   await world.set.advance(5_000);
   await until(held.release());
-  await until(waiting);
+  await keepHold(until(waiting));
   await world.set.advance(5_000);
   await until(locks.close({ drainMs: 0 }));
   const units = (await world.recorder.metrics()).map(({ descriptor }) => [descriptor.name, descriptor.unit]);
