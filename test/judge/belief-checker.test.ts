@@ -202,6 +202,7 @@ it('the belief checker takes no more than proportionally longer for thirty times
     number,
   ];
   console.log(`4,000 lines: ${few.toFixed(0)} ms, 120,000 lines: ${many.toFixed(0)} ms`);
-  // A quadratic one would take 900 times as long. More memory makes a linear one somewhat slower than 30 times.
-  expect(many / few).toBeLessThan(200);
+  // A linear one takes 20 to 30 times as long, on a busy machine up to three times that: it needs more memory. If a
+  // quadratic part is a fifth of the linear part for the few lines, the many take more than 150 times as long.
+  expect(many / few).toBeLessThan(150);
 });
