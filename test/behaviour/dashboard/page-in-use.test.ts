@@ -27,6 +27,7 @@ describe.skipIf(chromiumPath === undefined)('the page of the dashboard in use', 
     const viewer = await viewPage(browser(), world.locks, { allowRevoke: true }, options);
     await viewer.untilNames((names) => names.includes(name));
     await viewer.open(name);
+    await viewer.page.locator('.terms').first().waitFor();
     await viewer.untilSettled();
     return viewer;
   };

@@ -113,6 +113,7 @@ describe.skipIf(chromiumPath === undefined)('to a screen reader, the page of the
     await page.setViewportSize({ width: 400, height: 900 });
     expect(await counts()).toEqual({ tables: 3, locks: [0, 7, 5, 3], elections: [0, 4], jobs: [0, 4] });
     await viewer.open('held');
+    await page.locator('tr.details').waitFor();
     expect(await counts()).toMatchObject({ locks: [0, 7, 5, 1, 3] });
     expect(viewer.complaints).toEqual([]);
   });
